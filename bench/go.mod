@@ -1,0 +1,7 @@
+module github.com/hqsync/hqsync/bench
+
+go 1.26.0
+
+require github.com/hqsync/hqsync v0.0.0
+
+replace github.com/hqsync/hqsync => ../

@@ -1,0 +1,3 @@
+module github.com/hqsync/hqsync
+
+go 1.26.0
