@@ -1,0 +1,6 @@
+package asm
+
+func Pause(n uint32) {
+	for range n {
+	}
+}

@@ -1,0 +1,115 @@
+package parking
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hqsync/hqsync/internal/rt"
+)
+
+// A Key says what goroutines wait for. Two operations meet if their keys are
+// equal and they use the same Table.
+//
+// Addr is an address as a number, so the table keeps nothing alive: whoever
+// parks must keep the word alive until Park returns.
+type Key struct {
+	Addr uintptr
+	Node uint32 // which NUMA node's buckets to use; 0 = none in particular. Part of the key.
+}
+
+// A ParkToken is what a waiter tells the filter of UnparkFilter about itself.
+type ParkToken uintptr
+
+// An UnparkToken is what a waker tells the waiter that it wakes.
+type UnparkToken uintptr
+
+// An Outcome says why Park returned.
+type Outcome uint8
+
+const (
+	Unparked Outcome = iota // somebody called an Unpark function
+	Invalid                 // validate returned false; the goroutine did not sleep
+	TimedOut                // the deadline passed
+	Canceled                // the context was cancelled
+)
+
+// String returns the outcome in lower case.
+func (o Outcome) String() string {
+	if int(o) < len(outcomes) {
+		return outcomes[o]
+	}
+	return "unknown"
+}
+
+var outcomes = [...]string{"unparked", "invalid", "timed out", "canceled"}
+
+// A Result is what Park returns.
+type Result struct {
+	Outcome Outcome
+	Token   UnparkToken // given by the waker if Outcome is Unparked, else 0
+	More    bool        // Unparked: others were queued on the key when this waiter was taken off it
+	Since   int64       // for Options.Since of the next Park, if it goes on with the same wait
+}
+
+// A Reason is what a goroutine dump shows for a parked goroutine.
+type Reason = rt.Reason
+
+// The reasons that package sync's own waits have.
+const (
+	ReasonSemacquire           = rt.ReasonSemacquire
+	ReasonMutexLock            = rt.ReasonMutexLock
+	ReasonRWMutexRLock         = rt.ReasonRWMutexRLock
+	ReasonRWMutexLock          = rt.ReasonRWMutexLock
+	ReasonCondWait             = rt.ReasonCondWait
+	ReasonWaitGroupWait        = rt.ReasonWaitGroupWait
+	ReasonWaitGroupWaitDurable = rt.ReasonWaitGroupWaitDurable
+)
+
+// Options adjust one Park. The zero value queues at the back and waits for ever.
+type Options struct {
+	Reason   Reason
+	Token    ParkToken
+	Front    bool            // queue ahead of those who wait already: for a waiter that was woken and lost
+	Deadline time.Time       // zero = none. One that has passed still allows the validation to fail first.
+	Context  context.Context // nil = none
+	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
+	Skip     int             // frames above Park's caller that execution traces leave out
+}
+
+// An UnparkResult says what an Unpark function did.
+type UnparkResult struct {
+	Unparked int  // goroutines that were woken
+	Requeued int  // goroutines that were moved to another key
+	More     bool // goroutines are left on the key
+
+	// Waited is for how long, in ns, the first goroutine that was woken had been
+	// waiting, since Options.Since; 0 if none was.
+	Waited int64
+}
+
+// A FilterOp is a filter's verdict on one waiter.
+type FilterOp uint8
+
+const (
+	Unpark FilterOp = iota // wake it
+	Skip                   // leave it
+	Stop                   // leave it and all behind it
+)
+
+// A RequeueOp says what UnparkRequeue is to do with the waiters of the source.
+type RequeueOp uint8
+
+const (
+	RequeueAbort         RequeueOp = iota // nothing
+	UnparkOneRequeueRest                  // wake the first, move the rest
+	RequeueAll                            // move all
+	RequeueOne                            // move the first
+)
+
+// Errors of Table's methods. They are compared by identity.
+var (
+	ErrInvalid  = errors.New("parking: invalid argument")
+	ErrBusy     = errors.New("parking: table can no longer be resized")
+	ErrNoMemory = errors.New("parking: table would be too large")
+)

@@ -1,0 +1,141 @@
+package parking
+
+import "github.com/hqsync/hqsync/internal/race"
+
+// UnparkOne wakes the goroutine that has been parked on key the longest, if any.
+//
+// callback, if not nil, runs once with key's bucket locked, whether or not a
+// waiter was found; its token is delivered to the waiter. It must not block,
+// allocate, call this package or panic. Without a callback, and with nobody
+// there, UnparkOne costs one load.
+//
+//go:norace
+func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
+	var r UnparkResult
+	if callback == nil && !t.Waiting(key) {
+		return r
+	}
+	race.Disable()
+	h := t.first()
+	pin()
+	b, at := t.lock(h, key)
+	w := *at
+	if w != nil {
+		r.Unparked = 1
+		r.More = w.next != nil
+		r.Waited = w.waited()
+		dequeue(at, w) // W2
+	}
+	var token UnparkToken
+	if callback != nil {
+		token = callback(r)
+	}
+	b.lock.UnlockPinned()
+	if w != nil {
+		b.count.Add(-1)
+		w.token, w.more = token, r.More
+		w.parker.Unpark(1)
+	}
+	unpin()
+	race.Enable()
+	return r
+}
+
+// UnparkAll wakes every goroutine that is parked on key, in order. callback is
+// as in UnparkOne; all get its token. Goroutines are made runnable after the
+// bucket has been unlocked.
+//
+//go:norace
+func (t *Table) UnparkAll(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
+	var r UnparkResult
+	if callback == nil && !t.Waiting(key) {
+		return r
+	}
+	race.Disable()
+	h := t.first()
+	pin()
+	b, at := t.lock(h, key)
+	list := *at
+	if list != nil {
+		*at = list.nextQueue
+		r.Unparked = int(list.length)
+		r.Waited = list.waited()
+		for w := list; w != nil; w = w.next {
+			w.queued = false // W2
+		}
+	}
+	var token UnparkToken
+	if callback != nil {
+		token = callback(r)
+	}
+	b.lock.UnlockPinned()
+	b.count.Add(-int32(r.Unparked))
+	unpin()
+	signalAll(list, token, false)
+	race.Enable()
+	return r
+}
+
+// UnparkFilter shows the waiters of key to filter, oldest first, and wakes those
+// that it chooses. callback is as in UnparkOne and runs after the last verdict.
+// Both must not block, allocate, call this package or panic.
+//
+//go:norace
+func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback func(UnparkResult) UnparkToken) UnparkResult {
+	var r UnparkResult
+	race.Disable()
+	h := t.first()
+	pin()
+	b, at := t.lock(h, key)
+	var chosen, last *waiter
+	for w := *at; w != nil; {
+		next := w.next
+		verdict := filter(w.park)
+		if verdict == Stop {
+			break
+		}
+		if verdict == Unpark {
+			r.Waited = max(r.Waited, w.waited())
+			dequeue(at, w) // W2; *at stays the place of this key's queue, or of what follows it
+			last = appendTo(&chosen, last, w)
+			r.Unparked++
+		}
+		w = next
+	}
+	r.More = *at != nil && (*at).is(key, t.space.Load())
+	var token UnparkToken
+	if callback != nil {
+		token = callback(r)
+	}
+	b.lock.UnlockPinned()
+	b.count.Add(-int32(r.Unparked))
+	unpin()
+	signalAll(chosen, token, r.More)
+	race.Enable()
+	return r
+}
+
+// appendTo adds w, which is not queued, to a list through next.
+//
+//go:norace
+func appendTo(list **waiter, last, w *waiter) *waiter {
+	if last == nil {
+		*list = w
+	} else {
+		last.next = w
+	}
+	return w
+}
+
+// signalAll ends the waits of a list that has been taken off its queue.
+//
+//go:norace
+func signalAll(list *waiter, token UnparkToken, more bool) {
+	for w := list; w != nil; {
+		next := w.next
+		w.next, w.prev, w.tail, w.nextQueue = nil, nil, nil, nil
+		w.token, w.more = token, more
+		w.parker.Unpark(2) // w is its owner's again
+		w = next
+	}
+}

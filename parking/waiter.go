@@ -1,0 +1,93 @@
+package parking
+
+// A waiter is the record of one parked goroutine. It is on the heap, because
+// the stack of a parked goroutine may move, and comes from a cache. Its owner
+// holds a reference for as long as it is queued, so that buckets need none
+// that the garbage collector knows (see bucket_unsafe.go).
+//
+//	W1  idle -> queued       Park, under the bucket lock
+//	W2  queued -> dequeued   an Unpark function or the owner itself (leave), under the bucket lock
+//	W3  queued -> queued     requeue, migration: another key or bucket, under both bucket locks
+//	W4  dequeued -> idle     the owner, after the waker's signal, or at once if it dequeued itself
+//
+// Every removal clears queued; removal is by identity.
+type waiter struct {
+	parker parker
+
+	// Key. Written by the owner before W1 and under both bucket locks by W3; read
+	// by the owner without them, which then locks and looks again.
+	addr atomicUintptr // moving while a W3 is under way
+	node atomicUint32
+
+	space uint32 // number of the Table; written before W1. The global hash serves several.
+
+	// Guarded by the bucket lock while queued.
+	next, prev *waiter // neighbours in the queue
+	tail       *waiter // in the first waiter only: the last
+	nextQueue  *waiter // in the first waiter only: first waiter of the bucket's next queue
+	length     uint32  // in the first waiter only: number of waiters
+	queued     bool
+
+	since int64       // monotonic ns at which the waiting began; written by the owner before W1
+	more  bool        // written by the waker before its signal
+	token UnparkToken // the same
+	park  ParkToken   // written by the owner before W1
+}
+
+// newWaiter returns a record that is ready to be queued on key.
+//
+//go:norace
+func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
+	w = waiters.Get().(*waiter)
+	w.addr.Store(key.Addr)
+	w.node.Store(key.Node)
+	w.space = t.space.Load()
+	w.park = opts.Token
+	w.since = opts.Since
+	if w.since == 0 {
+		w.since = nanotime()
+	}
+	w.token = 0
+	w.more = false
+	return w, w.parker.Prepare()
+}
+
+// waited returns for how long w has been waiting, in ns.
+//
+//go:norace
+func (w *waiter) waited() int64 { return nanotime() - w.since }
+
+//go:norace
+func (w *waiter) free() { waiters.Put(w) }
+
+// moving stands in for an address while the two halves of a key do not belong
+// together.
+const moving = ^uintptr(0)
+
+// key returns the key that w is, or was last, queued on. Without the bucket
+// lock it may be out of date, but its halves belong together.
+//
+//go:norace
+func (w *waiter) key() Key {
+	for {
+		k := Key{w.addr.Load(), w.node.Load()}
+		if k.Addr != moving && w.addr.Load() == k.Addr {
+			return k
+		}
+		pause(1)
+	}
+}
+
+// setKey is the part of W3 that changes the key.
+//
+//go:norace
+func (w *waiter) setKey(k Key) {
+	w.addr.Store(moving)
+	w.node.Store(k.Node)
+	w.addr.Store(k.Addr)
+}
+
+//go:norace
+func (w *waiter) is(key Key, space uint32) bool {
+	return w.addr.Load() == key.Addr && w.node.Load() == key.Node && w.space == space
+}

@@ -1,0 +1,106 @@
+//go:build !sync2_std
+
+// Cond: waiters in the parking table under the address of the Cond. There is no
+// word of state: whether anybody waits is the count of the table's bucket.
+//
+//	I1  A waiter is queued before it unlocks L, so a Signal or Broadcast by
+//	    whoever locks L next finds it.
+//	I2  Only Signal and Broadcast dequeue, but for a waiter whose context ended:
+//	    it dequeues itself, or finds that a signal came first and takes it.
+
+package sync2
+
+import (
+	"context"
+
+	"github.com/hqsync/hqsync/parking"
+)
+
+// Cond implements a condition variable, a rendezvous point for goroutines
+// waiting for or announcing the occurrence of an event.
+//
+// Each Cond has an associated Locker L, often a *Mutex or *RWMutex, which must
+// be held when changing the condition and when calling Wait. A Cond must not be
+// copied after first use; its methods then panic.
+//
+// In the terminology of the Go memory model, a call to [Cond.Broadcast] or
+// [Cond.Signal] synchronizes before any [Cond.Wait] call that it unblocks.
+// Waiters are woken in the order in which they came.
+type Cond struct {
+	noCopy noCopy
+
+	// L is held while observing or changing the condition.
+	L Locker
+
+	self copyChecker // also the word that waiters park on
+}
+
+// NewCond returns a new Cond with Locker l.
+func NewCond(l Locker) *Cond { return &Cond{L: l} }
+
+// Wait atomically unlocks c.L and suspends the calling goroutine. After it has
+// been resumed, Wait locks c.L before returning. Wait cannot return unless woken
+// by Broadcast or Signal. Because c.L is not locked while Wait is waiting, the
+// caller should Wait in a loop that checks the condition.
+func (c *Cond) Wait() {
+	c.self.check()
+	c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 1})
+	c.L.Lock()
+}
+
+// WaitContext is Wait that also returns, with ctx's error, when ctx ends. c.L is
+// locked in any case when it returns, which it may have to wait for. A signal is
+// never lost to a waiter whose context ended: it gets the signal, and nil, or
+// the signal goes to another waiter. If ctx has ended already WaitContext
+// returns its error without unlocking c.L.
+func (c *Cond) WaitContext(ctx context.Context) error {
+	c.self.check()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	outcome := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 1})
+	c.L.Lock()
+	if outcome == parking.Canceled {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (c *Cond) wait(opts parking.Options) parking.Outcome {
+	since := cputicks()
+	unlock := func() { c.L.Unlock() } // I1
+	outcome := table().Park(keyOf(&c.self), nil, unlock, nil, opts).Outcome
+	blocked(since, 1)
+	return outcome
+}
+
+// Signal wakes the goroutine that has waited on c the longest, if there is any.
+// It is allowed but not required for the caller to hold c.L.
+func (c *Cond) Signal() {
+	c.self.check()
+	table().UnparkOne(keyOf(&c.self), nil)
+}
+
+// Broadcast wakes all goroutines waiting on c. It is allowed but not required
+// for the caller to hold c.L.
+func (c *Cond) Broadcast() {
+	c.self.check()
+	table().UnparkAll(keyOf(&c.self), nil)
+}
+
+// A copyChecker holds its own address since its first use, to detect that the
+// object around it has been copied.
+type copyChecker struct{ addr atomicUintptr }
+
+func (c *copyChecker) check() {
+	self := parking.AddrOf(c)
+	if c.addr.Load() != self && !c.addr.CompareAndSwap(0, self) && c.addr.Load() != self {
+		panic("sync.Cond is copied")
+	}
+}
+
+// A noCopy makes vet's copylocks check report copies of the struct it is in.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

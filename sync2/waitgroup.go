@@ -1,0 +1,181 @@
+//go:build !sync2_std
+
+// WaitGroup: one word, counter above, waiters below.
+//
+//	T1  (c,w) -> (c+d,w)   add  Add, Done
+//	T2  (c,w) -> (c,w+1)   CAS  Wait, c > 0, under the bucket lock: queues
+//	T3  (0,w) -> (0,0)     CAS  Add that made c 0, under the bucket lock: dequeues all
+//	T4  (c,w) -> (c,w-1)   add  WaitContext that gives up, under the bucket lock
+//
+//	I1  Under the bucket lock, w is the number of queued waiters.
+//	I2  A waiter queues only while c > 0 (T2 is one CAS), and an Add that makes c
+//	    0 sees every w before it: so either the waiter sees 0 or Add sees it.
+
+package sync2
+
+import (
+	"context"
+	"time"
+
+	"github.com/hqsync/hqsync/internal/race"
+	"github.com/hqsync/hqsync/parking"
+)
+
+// A WaitGroup is a counting semaphore typically used to wait for a group of
+// goroutines or tasks to finish. The zero value has a counter of 0. A WaitGroup
+// must not be copied after first use.
+//
+// In the terminology of the Go memory model, a call to [WaitGroup.Done], and the
+// return of a function passed to [WaitGroup.Go], synchronizes before the return
+// of any Wait call that it unblocks.
+type WaitGroup struct {
+	noCopy noCopy
+	state  atomicUint64 // counter in the high half, waiters in the low
+	sleep  uint32       // its address is what waiters park on
+}
+
+const (
+	misuse = "sync: WaitGroup misuse: Add called concurrently with Wait"
+	reused = "sync: WaitGroup is reused before previous Wait has returned"
+)
+
+// Add adds delta, which may be negative, to the counter. If the counter becomes
+// zero, all goroutines blocked on Wait are released. If the counter goes
+// negative, Add panics.
+//
+// Calls with a positive delta that occur when the counter is zero must happen
+// before a Wait.
+func (wg *WaitGroup) Add(delta int) {
+	if race.Enabled {
+		if delta < 0 {
+			raceReleaseMerge(wg)
+		}
+		race.Disable()
+		defer race.Enable()
+	}
+	state := wg.state.Add(uint64(delta) << 32) // T1
+	counter, waiting := int32(state>>32), uint32(state)
+	if race.Enabled && delta > 0 && counter == int32(delta) {
+		// The first increment must be ordered with Wait. A read, because there can
+		// be several increments from 0.
+		raceRead(&wg.sleep)
+	}
+	switch {
+	case counter < 0:
+		panic("sync: negative WaitGroup counter")
+	case waiting != 0 && delta > 0 && counter == int32(delta):
+		panic(misuse)
+	case counter == 0 && waiting != 0:
+		wg.release()
+	}
+}
+
+// release wakes everybody after the counter has become 0.
+func (wg *WaitGroup) release() {
+	ok := true
+	table().UnparkAll(keyOf(&wg.sleep), func(r parking.UnparkResult) parking.UnparkToken {
+		// Nobody may add now, and I1 holds here.
+		ok = wg.state.CompareAndSwap(uint64(r.Unparked), 0) // T3
+		return 0
+	})
+	if !ok {
+		panic(misuse)
+	}
+}
+
+// Done decrements the counter by one.
+func (wg *WaitGroup) Done() { wg.Add(-1) }
+
+// Wait blocks until the counter is zero.
+func (wg *WaitGroup) Wait() { wg.wait(nil) }
+
+// WaitContext blocks until the counter is zero and returns nil, or until ctx
+// ends and returns its error. If both hold already, it returns nil.
+func (wg *WaitGroup) WaitContext(ctx context.Context) error {
+	if !wg.wait(until(ctx)) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (wg *WaitGroup) wait(l *limit) bool {
+	if wg.load()>>32 == 0 {
+		raceAcquire(wg)
+		return true
+	}
+	if l.reached() {
+		return false
+	}
+	since := cputicks()
+	opts := parking.Options{Reason: waitReason(), Skip: 2}
+	l.apply(&opts)
+	giveUp := func(parking.Key, bool) { wg.state.Add(^uint64(0)) } // T4
+	outcome := table().Park(keyOf(&wg.sleep), wg.enter, nil, giveUp, opts).Outcome
+	isReused := outcome == parking.Unparked && wg.load() != 0
+	switch outcome {
+	case parking.TimedOut, parking.Canceled:
+		return false
+	case parking.Unparked:
+		blocked(since, 1)
+	}
+	raceAcquire(wg)
+	if isReused {
+		panic(reused)
+	}
+	return true
+}
+
+// load reads the word in a way that the race detector does not take for an edge.
+func (wg *WaitGroup) load() uint64 {
+	race.Disable()
+	s := wg.state.Load()
+	race.Enable()
+	return s
+}
+
+// enter counts the calling goroutine in, under the bucket lock, unless the
+// counter is 0 (T2).
+func (wg *WaitGroup) enter() bool {
+	for {
+		s := wg.state.Load()
+		if s>>32 == 0 {
+			return false
+		}
+		if wg.state.CompareAndSwap(s, s+1) {
+			if race.Enabled && uint32(s) == 0 {
+				// Wait must be ordered with the first Add. Only the first waiter
+				// writes, or concurrent Waits would race.
+				raceWrite(&wg.sleep)
+			}
+			return true
+		}
+	}
+}
+
+// waitReason chooses the reason that blocks durably if the calling goroutine is
+// in a synctest bubble. The runtime does not tell, but there time.Now has no
+// monotonic reading.
+func waitReason() parking.Reason {
+	if now := time.Now(); now == now.Round(0) {
+		return parking.ReasonWaitGroupWaitDurable
+	}
+	return parking.ReasonWaitGroupWait
+}
+
+// Go calls f in a new goroutine and adds that task to the WaitGroup. When f
+// returns, the task is removed from the WaitGroup. f must not panic: the panic
+// ends the process, before any Wait returns because of it.
+//
+// If the WaitGroup is empty, Go must happen before a Wait.
+func (wg *WaitGroup) Go(f func()) {
+	wg.Add(1)
+	go func() {
+		defer func() {
+			if x := recover(); x != nil {
+				panic(x) // not Done: Wait could return and end the process before the panic does
+			}
+			wg.Done()
+		}()
+		f()
+	}()
+}
