@@ -1,3 +1,5 @@
+//go:build !sync2_std
+
 package sync2
 
 import (
