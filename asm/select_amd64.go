@@ -1,0 +1,50 @@
+//go:build gc && !purego && !race && !sim
+
+package asm
+
+import "sync/atomic"
+
+// anchor is loaded, and never stored to, on both sides of a release store. It
+// has a cache line of its own so that the loads always hit.
+var anchor struct {
+	_    [64]byte
+	word uint32
+	_    [60]byte
+}
+
+// storeRelease32 is a plain store, which is a release on amd64. What has to be
+// held back is the compiler: it may merge a plain store with the stores next to
+// it, and two halves of a merged store that crosses a cache line become visible
+// one by one. It keeps the order of memory operations around an atomic load,
+// and merges nothing across one, hence the two loads. They make the operation
+// inline at a cost of 12; a call of an assembly body would cost 61 of the 80
+// that a function has (TestInlining), and more time than the store.
+func storeRelease32(p *uint32, v uint32) {
+	_ = atomic.LoadUint32(&anchor.word)
+	*p = v
+	_ = atomic.LoadUint32(&anchor.word)
+}
+
+func storeRelease64(p *uint64, v uint64) {
+	_ = atomic.LoadUint32(&anchor.word)
+	*p = v
+	_ = atomic.LoadUint32(&anchor.word)
+}
+
+func loadAcquire32(p *uint32) uint32 { return loadAcquire32Generic(p) }
+
+func fence() { fenceGeneric() }
+
+// pause executes PAUSE n times.
+func pause(n uint32)
+
+// waitWhileEqual32 has the contract of WaitWhileEqual32; its hint is PAUSE.
+//
+//go:noescape
+func waitWhileEqual32(p *uint32, v, n uint32) uint32
+
+// ticks is RDTSC, neither serialised nor ordered with loads.
+func ticks() uint64
+
+// prefetchW is PREFETCHW; a CPU that lacks it executes it as a no-op.
+func prefetchW(addr uintptr)

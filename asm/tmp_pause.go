@@ -1,6 +1,0 @@
-package asm
-
-func Pause(n uint32) {
-	for range n {
-	}
-}
