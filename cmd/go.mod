@@ -8,6 +8,9 @@ require (
 	golang.org/x/mod v0.43.0
 )
 
-require golang.org/x/tools v0.52.0 // indirect
+require (
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
+)
 
 replace github.com/hqsync/hqsync => ../
