@@ -1,4 +1,335 @@
 // Command bench compares sync2 with sync on this machine.
+//
+// Without a command it measures the headline comparison in about half a minute, prints one table of ratios with their
+// 95 % intervals and writes bench/out/report.html. Run it with -h for the other commands.
+//
+// The exit status is 0, 1 if something failed or, with -check, a target was missed, 2 if the command line or the
+// output directory is of no use, 130 after an interrupt.
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/hqsync/hqsync/bench/internal/report"
+	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/bench/internal/stats"
+)
+
+// A command is what kong runs: its fields are its flags, Help explains it.
+type command struct {
+	name, help string
+	flags      any
+	tags       []string
+}
+
+// commands is the registry.
+var commands = []command{
+	{"headline", "The comparison in half a minute. Runs if no command is named.", &headlineCmd{}, []string{`default:"withargs"`}},
+	{"mutex", "Mutex: uncontended, the contended grid, waits, oversubscribed.", &mutexCmd{}, nil},
+	{"rwmutex", "RWMutex: readers, mixtures, writers and their waits.", &rwmutexCmd{}, nil},
+	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
+	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
+}
+
+// commonFlags are the flags of every command.
+type commonFlags struct {
+	Quick   bool          `help:"A few seconds instead of minutes: short samples, and only as many as an interval needs."`
+	D       time.Duration `short:"d" name:"duration" placeholder:"TIME" help:"Length of a sample; timed waits take twice as long. Default 90ms to 100ms, -quick 30ms."`
+	Turn    time.Duration `default:"20us" help:"While waits are timed, a goroutine that does not block lets others run after this time; 0: never, and Go's 10 ms time slice is what is measured."`
+	Samples int           `placeholder:"N" help:"Samples of each row, at least 6. Default 10 (headline 12), -quick 6."`
+	Procs   []int         `placeholder:"N,…" help:"Repeat everything with these values of GOMAXPROCS."`
+	Filter  string        `placeholder:"REGEXP" help:"Measure only the rows whose name matches, such as g=16/ or RWMutexRead."`
+	Check   bool          `help:"Compare with the targets; exit with status 1 if one is missed."`
+	JSON    string        `name:"json" placeholder:"FILE" help:"Write the result to this file as well."`
+	Out     string        `placeholder:"DIR" help:"Directory of the report. Default bench/out of this repository."`
+}
+
+// bench is what a command gets: the flags and where to print.
+type bench struct {
+	commonFlags
+	stdout, stderr io.Writer
+}
+
+// The exit statuses besides 0.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// usageError is a request that cannot be carried out as it stands: one line says what to do.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+var (
+	errMissed      = errors.New("a target was missed")
+	errInterrupted = errors.New("interrupted")
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	err := execute(args, stdout, stderr)
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "bench: %s\n", oneLine(err))
+		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	}
+	fmt.Fprintf(stderr, "bench: %s\n", oneLine(err))
+	return exitFailed
+}
+
+// oneLine returns the error's text without line ends and without our own prefix.
+func oneLine(err error) string {
+	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "bench: ")
+}
+
+func execute(args []string, stdout, stderr io.Writer) error {
+	var cli struct{ commonFlags }
+	options := []kong.Option{
+		kong.Name("bench"),
+		kong.Description("Compares sync2 with sync on this machine. Flags may be written with one dash or two. " +
+			"Run 'go run ./bench COMMAND -h' for what a command measures and what its result would mean."),
+		kong.Writers(stdout, stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+	}
+	for _, c := range commands {
+		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.flags, c.tags...))
+	}
+	parser, err := kong.New(&cli, options...)
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(doubleDashes(args))
+	if err != nil {
+		return usagef("%w; 'go run ./bench -h' lists commands and flags", err)
+	}
+	b := &bench{commonFlags: cli.commonFlags, stdout: stdout, stderr: stderr}
+	return parsed.Run(b)
+}
+
+var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
+
+// doubleDashes lets long flags be written with one dash, as everywhere in Go. No flag combines with another behind one
+// dash, so nothing else can be meant.
+func doubleDashes(args []string) []string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		if out[i] = arg; singleDash.MatchString(arg) {
+			out[i] = "-" + arg
+		}
+	}
+	return out
+}
+
+// memoryLimit lets the garbage collector run even during a sample rather than take the machine's memory.
+const memoryLimit = 2 << 30
+
+// run measures the tables, prints them and writes the report.
+func (b *bench) run(name string, tables func(procs int) []tableSpec) error {
+	p, err := b.plan(name)
+	if err != nil {
+		return err
+	}
+	specs, err := b.tables(tables)
+	if err != nil {
+		return err
+	}
+	out, err := newOutput(b.Out, name, b.JSON)
+	if err != nil {
+		return err
+	}
+	if debug.SetMemoryLimit(-1) > memoryLimit {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+
+	// The first interrupt ends the measurement, a second one the process.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	bar := newProgress(b.stderr)
+	p.progress = bar.show
+	r, measureErr := measure(ctx, p, specs)
+	bar.clear()
+
+	if err := report.Text(b.stdout, r, report.TextOptions{Verdicts: b.Check || name != "headline"}); err != nil {
+		return err
+	}
+	if len(r.Tables) > 0 {
+		if err := out.write(r); err != nil {
+			return err
+		}
+		fmt.Fprintf(b.stdout, "report: %s\n", out.html)
+	}
+	switch {
+	case r.Interrupted:
+		return errInterrupted
+	case measureErr != nil:
+		return measureErr
+	case b.Check && r.Count(result.Missed) > 0:
+		return errMissed
+	}
+	return nil
+}
+
+// plan returns how to measure, from the flags.
+func (b *bench) plan(name string) (plan, error) {
+	p := plan{command: name, rounds: 10, duration: 100 * time.Millisecond}
+	if name == "headline" {
+		p.rounds, p.duration = 12, 90*time.Millisecond
+	}
+	if b.Quick {
+		p.rounds, p.duration = stats.MinSamples, 30*time.Millisecond
+	}
+	if b.Samples != 0 {
+		p.rounds = b.Samples
+	}
+	if b.D != 0 {
+		p.duration = b.D
+	}
+	if p.rounds < stats.MinSamples || p.rounds > 10_000 {
+		return plan{}, usagef("-samples %d: want %d to 10000, fewer have no 95 %% interval", p.rounds, stats.MinSamples)
+	}
+	if p.duration < shortest || p.duration > time.Minute {
+		return plan{}, usagef("-d %v: want %v to 1m", p.duration, shortest)
+	}
+	if b.Turn < 0 || b.Turn > time.Second {
+		return plan{}, usagef("-turn %v: want 0 to 1s", b.Turn)
+	}
+	p.timed, p.turn = 2*p.duration, b.Turn
+	return p, nil
+}
+
+// tables returns the tables that the flags select.
+func (b *bench) tables(make func(procs int) []tableSpec) ([]tableSpec, error) {
+	pattern, err := regexp.Compile(b.Filter)
+	if err != nil {
+		return nil, usagef("-filter: %w", err)
+	}
+	specs := make(0)
+	if len(b.Procs) > 0 {
+		specs = nil
+		for _, procs := range b.Procs {
+			if most := 64 * runtime.NumCPU(); procs < 1 || procs > most {
+				return nil, usagef("-procs %d: want 1 to %d, 64 times the CPUs", procs, most)
+			}
+			specs = append(specs, withProcs(make(procs), procs)...)
+		}
+	}
+	example := specs[0].cells[0].name
+	if specs = selectCells(specs, pattern); len(specs) == 0 {
+		return nil, usagef("-filter %q matches no row; names look like %s", b.Filter, example)
+	}
+	return specs, nil
+}
+
+// withProcs names the tables and rows by the number of Ps.
+func withProcs(specs []tableSpec, procs int) []tableSpec {
+	for i := range specs {
+		spec := &specs[i]
+		spec.name += fmt.Sprintf("-p%d", procs)
+		spec.title += fmt.Sprintf(", GOMAXPROCS %d", procs)
+		for j := range spec.cells {
+			spec.cells[j].name += fmt.Sprintf("/p=%d", procs)
+		}
+	}
+	return specs
+}
+
+// output is where a result goes.
+type output struct{ html, json, extra string }
+
+// newOutput makes sure before anything is measured that the files can be written.
+func newOutput(dir, name, extra string) (output, error) {
+	if dir == "" {
+		dir = defaultOut()
+	}
+	base := name
+	if name == "headline" {
+		base = "report"
+	}
+	o := output{html: filepath.Join(dir, base+".html"), json: filepath.Join(dir, base+".json"), extra: extra}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return output{}, usagef("cannot make the output directory (%w); name another with -out DIR", err)
+	}
+	for _, file := range []string{o.html, o.json, o.extra} {
+		if file == "" {
+			continue
+		}
+		if err := tryToWrite(file); err != nil {
+			return output{}, usagef("cannot write (%w); name another directory with -out DIR or file with -json FILE", err)
+		}
+	}
+	return o, nil
+}
+
+// tryToWrite opens the file for writing and leaves everything as it was.
+func tryToWrite(name string) error {
+	_, err := os.Stat(name)
+	fresh := errors.Is(err, os.ErrNotExist)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if fresh {
+		return os.Remove(name)
+	}
+	return nil
+}
+
+// defaultOut is bench/out of the repository around the current directory; without one, of the current directory.
+func defaultOut() string {
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, e := os.Stat(filepath.Join(dir, "go.work")); e == nil {
+			if here, e := os.Getwd(); e == nil {
+				if short, e := filepath.Rel(here, filepath.Join(dir, "bench", "out")); e == nil {
+					return short
+				}
+			}
+			return filepath.Join(dir, "bench", "out")
+		}
+	}
+	return filepath.Join("bench", "out")
+}
+
+func (o output) write(r *result.Result) error {
+	if err := writeFile(o.html, func(w io.Writer) error { return report.HTML(w, r) }); err != nil {
+		return err
+	}
+	if err := writeFile(o.json, r.Write); err != nil || o.extra == "" {
+		return err
+	}
+	return writeFile(o.extra, r.Write)
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"runtime"
+	"time"
+
+	"github.com/hqsync/hqsync/bench/internal/environ"
+	"github.com/hqsync/hqsync/bench/internal/harness"
+	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/bench/internal/stats"
+	"github.com/hqsync/hqsync/bench/internal/workload"
+	"github.com/hqsync/hqsync/bench/internal/workload/ours"
+	"github.com/hqsync/hqsync/bench/internal/workload/peer"
+	"github.com/hqsync/hqsync/bench/internal/workload/std"
+)
+
+// The peers' names.
+const (
+	peerChannel   = "channel"
+	peerSemaphore = "semaphore"
+	peerRBMutex   = "rbmutex"
+)
+
+// implementations are all that can be measured. Again is the very code of Sync: its ratio shows the noise alone.
+var implementations = map[string]workload.Set{
+	result.Sync:   std.Set,
+	result.Sync2:  ours.Set,
+	result.Again:  std.Set,
+	peerChannel:   peer.Channel,
+	peerSemaphore: peer.Semaphore,
+	peerRBMutex:   peer.RBMutex,
+}
+
+// A tableSpec is a table to measure.
+type tableSpec struct {
+	name, title, note string
+	cells             []cell
+	// means, if not empty, asks for the geometric mean over all cells of each measure and has the targets for it.
+	means map[result.Measure]*result.Target
+}
+
+// A cell is one workload with one set of parameters: it is measured on each implementation in turn.
+type cell struct {
+	name, label string
+	params      map[string]int
+	procs       int // GOMAXPROCS; 0: as it is
+	timed       bool
+	peers       []string
+	job         func(workload.Set) harness.Job
+	rows        []rowSpec
+}
+
+// A rowSpec is one measure of a cell.
+type rowSpec struct {
+	measure result.Measure
+	target  *result.Target
+	against string // instead of package sync
+}
+
+// arms returns the implementations to measure.
+func (c *cell) arms() []string {
+	return append([]string{result.Sync, result.Sync2, result.Again}, c.peers...)
+}
+
+// plan says how the tables are measured.
+type plan struct {
+	command  string
+	rounds   int
+	duration time.Duration // of a sample
+	timed    time.Duration // of a sample with timed waits
+	turn     time.Duration // how long a goroutine runs on while waits are timed
+	progress func(done, total time.Duration, label string)
+}
+
+// shortest is the shortest sample whose result is used.
+const shortest = 5 * time.Millisecond
+
+// warmup is the uncounted part before a sample.
+func warmup(d time.Duration) time.Duration { return max(5*time.Millisecond, d/10) }
+
+func (p *plan) options(c *cell) harness.Options {
+	d := p.duration
+	if c.timed {
+		d = p.timed
+	}
+	return harness.Options{Duration: d, Warmup: warmup(d), Timed: c.timed, Turn: p.turn}
+}
+
+// cost is the time that one round of the cell is planned to take.
+func (p *plan) cost(c *cell) time.Duration {
+	o := p.options(c)
+	return (o.Duration + o.Warmup) * time.Duration(len(c.arms()))
+}
+
+// series are the samples of one cell by implementation. The slices grow together: a round is in all or in none.
+type series map[string][]harness.Sample
+
+// measure runs all cells of all tables in rounds, in each round every cell on every implementation, these in random
+// order: slow changes of the machine then reach all alike, and a pair of neighbours has seen the same machine. A first
+// round, short and thrown away, pays for page faults and the growth of the runtime's tables.
+//
+// If the context ends, or a job fails, it returns what it has with the error.
+func measure(ctx context.Context, p plan, specs []tableSpec) (*result.Result, error) {
+	r := &result.Result{
+		Format: result.Format, Command: p.command, Started: time.Now(), Environment: environ.Read(),
+		StepNS: harness.StepTime(), Samples: p.rounds, SampleNS: int64(p.duration), TimedNS: int64(p.timed), TurnNS: int64(p.turn),
+	}
+	measured, err := p.rounded(ctx, specs)
+	for i, spec := range specs {
+		if t := spec.table(measured[i]); len(t.Rows) > 0 {
+			r.Tables = append(r.Tables, t)
+		}
+	}
+	r.Interrupted = errors.Is(err, context.Canceled)
+	r.Seconds = time.Since(r.Started).Seconds()
+	return r, err
+}
+
+// rounded returns the series of each cell of each table.
+func (p *plan) rounded(ctx context.Context, specs []tableSpec) ([][]series, error) {
+	var done, total time.Duration
+	measured := make([][]series, len(specs))
+	for i, spec := range specs {
+		for j := range spec.cells {
+			measured[i] = append(measured[i], series{})
+			total += p.cost(&spec.cells[j]) * time.Duration(p.rounds)
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	base := runtime.GOMAXPROCS(0)
+	rig := new(harness.Rig)
+	for round := -1; round < p.rounds; round++ {
+		for i, spec := range specs {
+			for j := range spec.cells {
+				c := &spec.cells[j]
+				procs := base
+				if c.procs > 0 {
+					procs = c.procs
+				}
+				if runtime.GOMAXPROCS(0) != procs {
+					runtime.GOMAXPROCS(procs)
+				}
+				if p.progress != nil {
+					p.progress(done, total, c.name)
+				}
+				o := p.options(c)
+				if round < 0 {
+					o.Duration, o.Warmup = 2*time.Millisecond, time.Millisecond
+				}
+				samples, err := c.round(ctx, rig, o)
+				if err != nil {
+					return measured, err
+				}
+				if round >= 0 {
+					done += p.cost(c)
+					measured[i][j].add(samples)
+				}
+			}
+		}
+	}
+	if p.progress != nil {
+		p.progress(total, total, "")
+	}
+	return measured, nil
+}
+
+// round measures every implementation once.
+func (c *cell) round(ctx context.Context, rig *harness.Rig, o harness.Options) (map[string]harness.Sample, error) {
+	arms := c.arms()
+	rand.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
+	samples := map[string]harness.Sample{}
+	for _, arm := range arms {
+		s, err := rig.Run(ctx, c.job(implementations[arm]), o)
+		if err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", c.name, arm, err)
+		}
+		if o.Duration >= shortest && (s.Ops == 0 || o.Timed && s.Waits.Count == 0) {
+			return nil, fmt.Errorf("%s of %s: nothing ended within %v; measure longer with -d", c.name, arm, o.Duration)
+		}
+		samples[arm] = s
+	}
+	return samples, nil
+}
+
+func (s series) add(samples map[string]harness.Sample) {
+	for arm, sample := range samples {
+		s[arm] = append(s[arm], sample)
+	}
+}
+
+// table evaluates the series of a table's cells; cells without a complete round are left out.
+func (t *tableSpec) table(measured []series) result.Table {
+	out := result.Table{Name: t.name, Title: t.title, Note: t.note}
+	for i, c := range t.cells {
+		if len(measured[i]) == 0 {
+			continue
+		}
+		out.Peers = c.peers
+		for _, spec := range c.rows {
+			out.Rows = append(out.Rows, c.row(spec, measured[i]))
+		}
+	}
+	if len(t.means) > 0 {
+		out.Rows = t.withMeans(out.Rows)
+	}
+	return out
+}
+
+// withMeans sorts the rows by measure and adds the geometric mean of each.
+func (t *tableSpec) withMeans(rows []result.Row) []result.Row {
+	var out []result.Row
+	for len(rows) > 0 {
+		measure := rows[0].Measure
+		var same, rest []result.Row
+		for _, row := range rows {
+			if row.Measure == measure {
+				same = append(same, row)
+			} else {
+				rest = append(rest, row)
+			}
+		}
+		target := t.means[measure]
+		if len(same) < len(t.cells) {
+			target = nil // of a part says nothing about the whole
+		}
+		out = append(out, same...)
+		out = append(out, result.Mean(same, fmt.Sprintf("geometric mean of %d", len(same)), target))
+		rows = rest
+	}
+	return out
+}
+
+func (c *cell) row(spec rowSpec, measured series) result.Row {
+	row := result.Row{
+		Name: c.name, Label: c.label, Measure: spec.measure, Params: c.params, Target: spec.target,
+		Of: result.Sync2, Against: result.Sync, Samples: map[string][]float64{},
+	}
+	if spec.against != "" {
+		row.Against = spec.against
+	}
+	for arm, samples := range measured {
+		for _, s := range samples {
+			row.Samples[arm] = append(row.Samples[arm], value(spec.measure, s))
+		}
+	}
+	row.Extra = extras(measured, c.timed)
+	row.Evaluate()
+	return row
+}
+
+// value returns what the sample says in nanoseconds.
+func value(m result.Measure, s harness.Sample) float64 {
+	switch m {
+	case result.WaitP999:
+		return float64(s.Waits.P999)
+	case result.WaitMax:
+		return float64(s.Waits.Max)
+	}
+	return float64(s.Busy) / float64(s.Ops)
+}
+
+// extras returns medians that stand beside the measure.
+func extras(measured series, timed bool) map[string]map[string]float64 {
+	kinds := map[string]func(harness.Sample) float64{
+		"p50 wait ns": func(s harness.Sample) float64 { return float64(s.Waits.P50) },
+		"p99 wait ns": func(s harness.Sample) float64 { return float64(s.Waits.P99) },
+	}
+	if !timed {
+		kinds = map[string]func(harness.Sample) float64{
+			"cpu ns":   func(s harness.Sample) float64 { return float64(s.CPU) / float64(s.Ops) },
+			"jain":     func(s harness.Sample) float64 { return stats.Jain(s.Counts) },
+			"top half": func(s harness.Sample) float64 { return stats.TopHalf(s.Counts) },
+		}
+	}
+	found := map[string]map[string]float64{}
+	for kind, of := range kinds {
+		found[kind] = map[string]float64{}
+		for arm, samples := range measured {
+			var values []float64
+			for _, s := range samples {
+				values = append(values, of(s))
+			}
+			found[kind][arm] = stats.Median(values).Median
+		}
+	}
+	return found
+}
+
+// selectCells keeps the cells whose names match the pattern. The mean of a part of a table is not judged.
+func selectCells(specs []tableSpec, pattern *regexp.Regexp) []tableSpec {
+	var kept []tableSpec
+	for _, spec := range specs {
+		var cells []cell
+		for _, c := range spec.cells {
+			if pattern.MatchString(c.name) {
+				cells = append(cells, c)
+			}
+		}
+		if len(cells) < len(spec.cells) {
+			for m := range spec.means {
+				spec.means[m] = nil
+			}
+		}
+		if spec.cells = cells; len(cells) > 0 {
+			kept = append(kept, spec)
+		}
+	}
+	return kept
+}
