@@ -49,7 +49,7 @@ type commonFlags struct {
 	D       time.Duration `short:"d" name:"duration" placeholder:"TIME" help:"Length of a sample; timed waits take twice as long. Default 90ms to 100ms, -quick 30ms."`
 	Turn    time.Duration `default:"20us" help:"While waits are timed, a goroutine that does not block lets others run after this time; 0: never, and Go's 10 ms time slice is what is measured."`
 	Samples int           `placeholder:"N" help:"Samples of each row, at least 6. Default 10 (headline 12), -quick 6."`
-	Procs   []int         `placeholder:"N,…" help:"Repeat everything with these values of GOMAXPROCS."`
+	Procs   []int         `placeholder:"N" help:"Repeat everything with these values of GOMAXPROCS."`
 	Filter  string        `placeholder:"REGEXP" help:"Measure only the rows whose name matches, such as g=16/ or RWMutexRead."`
 	Check   bool          `help:"Compare with the targets; exit with status 1 if one is missed."`
 	JSON    string        `name:"json" placeholder:"FILE" help:"Write the result to this file as well."`
@@ -126,15 +126,21 @@ func execute(args []string, stdout, stderr io.Writer) error {
 	return parsed.Run(b)
 }
 
-var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
+var (
+	longFlag  = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
+	shortFlag = regexp.MustCompile(`^-[a-z]=`)
+)
 
-// doubleDashes lets long flags be written with one dash, as everywhere in Go. No flag combines with another behind one
-// dash, so nothing else can be meant.
+// doubleDashes lets flags be written as everywhere in Go: long ones with one dash, short ones with an equals sign. No
+// flag combines with another behind one dash, so nothing else can be meant.
 func doubleDashes(args []string) []string {
 	out := make([]string, len(args))
 	for i, arg := range args {
-		if out[i] = arg; singleDash.MatchString(arg) {
+		switch out[i] = arg; {
+		case longFlag.MatchString(arg):
 			out[i] = "-" + arg
+		case shortFlag.MatchString(arg):
+			out[i] = arg[:2] + arg[3:]
 		}
 	}
 	return out

@@ -23,7 +23,7 @@ var (
 const harmlessWait = 20 * time.Millisecond
 
 type mutexCmd struct {
-	G     []int `name:"g" placeholder:"N,…" help:"Goroutines of the contended grid instead of 2,4,16,128,1024."`
+	G     []int `short:"g" name:"goroutines" placeholder:"N" help:"Goroutines of the contended grid instead of 2,4,16,128,1024."`
 	Peers bool  `negatable:"" default:"true" help:"Measure a channel and x/sync/semaphore as well."`
 }
 

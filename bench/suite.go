@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/hqsync/hqsync/bench/internal/environ"
@@ -67,6 +68,12 @@ func (c *cell) arms() []string {
 	return append([]string{result.Sync, result.Sync2, result.Again}, c.peers...)
 }
 
+// family returns the name without the parameters.
+func (c *cell) family() string {
+	family, _, _ := strings.Cut(c.name, "/")
+	return family
+}
+
 // plan says how the tables are measured.
 type plan struct {
 	command  string
@@ -77,7 +84,7 @@ type plan struct {
 	progress func(done, total time.Duration, label string)
 }
 
-// shortest is the shortest sample whose result is used.
+// shortest is the shortest sample, good for tests and warming up only.
 const shortest = 5 * time.Millisecond
 
 // warmup is the uncounted part before a sample.
@@ -131,26 +138,17 @@ func (p *plan) rounded(ctx context.Context, specs []tableSpec) ([][]series, erro
 			total += p.cost(&spec.cells[j]) * time.Duration(p.rounds)
 		}
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	base := runtime.GOMAXPROCS(0)
 	rig := new(harness.Rig)
 	for round := -1; round < p.rounds; round++ {
 		for i, spec := range specs {
 			for j := range spec.cells {
 				c := &spec.cells[j]
-				procs := base
-				if c.procs > 0 {
-					procs = c.procs
-				}
-				if runtime.GOMAXPROCS(0) != procs {
-					runtime.GOMAXPROCS(procs)
-				}
 				if p.progress != nil {
 					p.progress(done, total, c.name)
 				}
 				o := p.options(c)
 				if round < 0 {
-					o.Duration, o.Warmup = 2*time.Millisecond, time.Millisecond
+					o.Duration, o.Warmup = shortest, time.Millisecond
 				}
 				samples, err := c.round(ctx, rig, o)
 				if err != nil {
@@ -174,17 +172,39 @@ func (c *cell) round(ctx context.Context, rig *harness.Rig, o harness.Options) (
 	arms := c.arms()
 	rand.Shuffle(len(arms), func(i, j int) { arms[i], arms[j] = arms[j], arms[i] })
 	samples := map[string]harness.Sample{}
+	defer setProcs(c.procs)()
 	for _, arm := range arms {
-		s, err := rig.Run(ctx, c.job(implementations[arm]), o)
+		s, err := c.sample(ctx, rig, arm, o)
 		if err != nil {
 			return nil, fmt.Errorf("%s of %s: %w", c.name, arm, err)
-		}
-		if o.Duration >= shortest && (s.Ops == 0 || o.Timed && s.Waits.Count == 0) {
-			return nil, fmt.Errorf("%s of %s: nothing ended within %v; measure longer with -d", c.name, arm, o.Duration)
 		}
 		samples[arm] = s
 	}
 	return samples, nil
+}
+
+// attempts is how often a sample is tried in which nothing ended: on a busy machine the process may have been off the
+// CPU all the time. A lock that lost a wake-up is found by the rig.
+const attempts = 10
+
+func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harness.Options) (harness.Sample, error) {
+	for range attempts {
+		s, err := rig.Run(ctx, c.job(implementations[arm]), o)
+		if err != nil || s.Ops > 0 && (!o.Timed || s.Waits.Count > 0) {
+			return s, err
+		}
+	}
+	return harness.Sample{}, fmt.Errorf("nothing ended within %v, in %d attempts; measure longer with -d", o.Duration, attempts)
+}
+
+// setProcs sets GOMAXPROCS, unless procs is 0, and returns how to set it back. Setting it stops the world, which must
+// not happen for nothing.
+func setProcs(procs int) (restore func()) {
+	if before := runtime.GOMAXPROCS(0); procs > 0 && procs != before {
+		runtime.GOMAXPROCS(procs)
+		return func() { runtime.GOMAXPROCS(before) }
+	}
+	return func() {}
 }
 
 func (s series) add(samples map[string]harness.Sample) {

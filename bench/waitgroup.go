@@ -16,8 +16,8 @@ func (c *waitgroupCmd) Help() string {
 
 Example: go run ./bench waitgroup -filter ForkJoin
 
-A time of 1.00x is the aim: sync.WaitGroup is a single atomic word already, and most of a fork-join is the starting of
-goroutines. Above 1.05x something got lost.`
+A time of 1.00x means no difference, and that is the aim: sync.WaitGroup is a single atomic word already, and most of a
+fork-join is the starting of goroutines. Above 1.05x something got lost.`
 }
 
 func (c *waitgroupCmd) Run(b *bench) error {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -57,11 +58,11 @@ func TestLockIsInlined_InBothCopies(t *testing.T) {
 	if err != nil {
 		t.Skip("needs the go command to ask the compiler what it inlined")
 	}
-	cmd := exec.Command(goTool, "build", "-gcflags=-m", "./std", "./ours")
+	cmd := exec.Command(goTool, "build", "-tags="+buildTags(), "-gcflags=-m", "./std", "./ours")
 	cmd.Env = append(os.Environ(), "GOARCH="+runtime.GOARCH, "GOOS="+runtime.GOOS)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		t.Fatalf("go build: %v\n%.2000s", err, out)
 	}
 	for copied, pkg := range map[string]string{"std": "sync", "ours": "sync2?"} {
 		inlined := regexp.MustCompile(`(?m)` + copied + `/mutex\.go:\d+:\d+: inlining call to ` + pkg + `\.\(\*Mutex\)\.Lock$`)
@@ -69,4 +70,18 @@ func TestLockIsInlined_InBothCopies(t *testing.T) {
 			t.Errorf("Lock was inlined at %d places of %s/mutex.go, want 3", n, copied)
 		}
 	}
+}
+
+// buildTags returns the tags that this test was built with.
+func buildTags() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-tags" {
+			return s.Value
+		}
+	}
+	return ""
 }

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hqsync/hqsync/bench/internal/harness"
+	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/bench/internal/stats"
+	"github.com/hqsync/hqsync/bench/internal/workload"
+)
+
+// asCommand makes the test binary behave as the command: what is tested is then the exit status and the output of a
+// process.
+const asCommand = "HQSYNC_BENCH_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func process(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	return cmd
+}
+
+// start runs the command and returns its status and what it printed.
+func start(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	cmd := process(t, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--bogus"}, "--bogus"},
+		{[]string{"-bogus"}, "--bogus"},
+		{[]string{"nonesuch"}, "nonesuch"},
+		{[]string{"mutex", "nonesuch"}, "nonesuch"},
+		{[]string{"mutex", "-g", "0"}, "-g 0"},
+		{[]string{"mutex", "-g", "many"}, "many"},
+		{[]string{"-d", "soon"}, "soon"},
+		{[]string{"-d", "1ns"}, "-d 1ns"},
+		{[]string{"-d=-5s"}, "-d -5s"},
+		{[]string{"-samples", "5"}, "-samples 5"},
+		{[]string{"-turn", "1h"}, "-turn 1h"},
+		{[]string{"-procs", "0"}, "-procs 0"},
+		{[]string{"-procs", "1000000"}, "-procs 1000000"},
+		{[]string{"-filter", "("}, "-filter"},
+		{[]string{"-filter", "NoSuchRow"}, "MutexUncontended"},
+		{[]string{"-out", filepath.Join(file, "sub")}, "-out DIR"},
+		{[]string{"-out", dir, "-json", filepath.Join(dir, "no", "such", "file")}, "-json FILE"},
+	} {
+		status, stdout, stderr := start(t, test.args...)
+		if status != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "bench: ") || !strings.Contains(stderr, test.want) {
+			t.Errorf("bench %v: status %d, stdout %q, stderr %q; want status 2 and one line with %q", test.args, status, stdout, stderr, test.want)
+		}
+	}
+}
+
+func TestHelp_ExplainsEveryCommandWithAnExample(t *testing.T) {
+	status, stdout, _ := start(t, "-h")
+	if status != 0 {
+		t.Errorf("bench -h: status %d", status)
+	}
+	for _, c := range commands {
+		if !strings.Contains(stdout, c.name) {
+			t.Errorf("bench -h does not name %s", c.name)
+		}
+		status, detail, stderr := start(t, c.name, "-h")
+		if status != 0 || stderr != "" || !strings.Contains(detail, "Example: go run ./bench") || !strings.Contains(detail, "means") || !strings.Contains(detail, "--quick") {
+			t.Errorf("bench %s -h: status %d, want an example, what a result means and the flags; got %s%s", c.name, status, detail, stderr)
+		}
+	}
+}
+
+func TestHeadline_MeasuresAndReports(t *testing.T) {
+	dir := t.TempDir()
+	extra := filepath.Join(dir, "extra.json")
+	status, stdout, stderr := start(t, "-samples", "6", "-d", "5ms", "-out", dir, "-json", extra)
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, stderr %q, want 0 and nothing in a pipe", status, stderr)
+	}
+	for _, want := range []string{"Mutex, uncontended", "Mutex, 2 goroutines", "Mutex, 16 goroutines", "Mutex, 1024 goroutines", "RWMutex, reader alone",
+		"RWMutex, readers on all Ps", "Cond, broadcast", "WaitGroup, fork and join", "sync/sync", "noise gauge", filepath.Join(dir, "report.html")} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("output lacks %q:\n%s", want, stdout)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !bytes.Contains(page, []byte("<svg")) || !bytes.Contains(page, []byte(runtime.Version())) {
+		t.Errorf("report.html: %v, %d bytes, want plots and the environment", err, len(page))
+	}
+	for _, name := range []string{extra, filepath.Join(dir, "report.json")} {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := result.Read(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Tables) != 1 || len(r.Tables[0].Rows) != 8 {
+			t.Fatalf("%s: want one table of 8 rows", name)
+		}
+		for _, row := range r.Tables[0].Rows {
+			if !row.Ratio.Known() || !row.Gauge.Known() || row.Ratio.Lo > row.Ratio.Median || row.Ratio.Median > row.Ratio.Hi || row.Ratio.Lo <= 0 || math.IsInf(row.Ratio.Hi, 0) {
+				t.Errorf("%s: ratio %+v, gauge %+v, want intervals of six samples", row.Name, row.Ratio, row.Gauge)
+			}
+		}
+	}
+}
+
+// TestEachCommand_Runs measures a few cells of each, timed ones among them, with everything that the flags can add.
+func TestEachCommand_Runs(t *testing.T) {
+	dir := t.TempDir()
+	for command, pattern := range map[string]string{
+		"mutex":     `Uncontended|/g=(4|16)/in=20/out=20$`,
+		"rwmutex":   `Read/|Wait|in=100|Write`,
+		"cond":      `in=100/held=0|PingPong`,
+		"waitgroup": `n=10$|AddDone`,
+	} {
+		status, stdout, stderr := start(t, command, "-samples", "6", "-d", "5ms", "-filter", pattern, "-out", dir)
+		if status != 0 || stderr != "" || !strings.Contains(stdout, "targets: ") {
+			t.Errorf("bench %s: status %d, stderr %q\n%s", command, status, stderr, stdout)
+		}
+		if _, err := os.Stat(filepath.Join(dir, command+".html")); err != nil {
+			t.Error(err)
+		}
+	}
+	status, stdout, stderr := start(t, "mutex", "-no-peers", "-g", "3", "-procs", "1,4", "-filter", "in=20/out=20", "-samples", "6", "-d", "5ms", "-out", dir)
+	if status != 0 || !strings.Contains(stdout, "GOMAXPROCS 4") || !strings.Contains(stdout, ">= 0.90x") || strings.Contains(stdout, "semaphore") {
+		t.Errorf("bench mutex -procs 1,4: status %d, stderr %q\n%s", status, stderr, stdout)
+	}
+}
+
+func TestInterrupt_PrintsWhatWasMeasured(t *testing.T) {
+	cmd := process(t, "mutex", "-no-peers", "-filter", "g=2/in=0/out=0$", "-samples", "1000", "-d", "5ms", "-out", t.TempDir())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	status := cmd.ProcessState.ExitCode()
+	if s := out.String(); status != exitInterrupted || errs.Len() > 0 || !strings.Contains(s, "g=2/in=0/out=0") || !strings.Contains(s, "interrupted") || !strings.Contains(s, "report: ") {
+		t.Errorf("status %d, stderr %q, want %d and the rounds so far\n%s", status, errs.String(), exitInterrupted, s)
+	}
+}
+
+// oneCell is a table of one cheap row.
+func oneCell(target *result.Target) func(int) []tableSpec {
+	return func(int) []tableSpec {
+		return []tableSpec{{name: "one", title: "One", cells: []cell{{
+			name: "One", label: "one",
+			job:  func(s workload.Set) harness.Job { return s.MutexAlone() },
+			rows: []rowSpec{{measure: result.Time, target: target}},
+		}}}}
+	}
+}
+
+func TestCheck_FailsOnlyIfATargetIsMissed(t *testing.T) {
+	for _, test := range []struct {
+		check  bool
+		target *result.Target
+		want   error
+	}{
+		{true, result.AtMost(0.001), errMissed},
+		{true, result.AtMost(1000), nil},
+		{false, result.AtMost(0.001), nil},
+	} {
+		b := &bench{commonFlags: commonFlags{Check: test.check, Samples: 6, D: shortest, Out: t.TempDir()}, stdout: io.Discard, stderr: io.Discard}
+		if err := b.run("test", oneCell(test.target)); !errors.Is(err, test.want) {
+			t.Errorf("check %v, target %v: %v, want %v", test.check, test.target, err, test.want)
+		}
+	}
+}
+
+func TestMeasure_SaysWhenNothingEnds(t *testing.T) {
+	specs := oneCell(nil)(0)
+	specs[0].cells[0].job = func(workload.Set) harness.Job {
+		return harness.Job{Workers: 1, Loop: func(_ int, m *harness.Meter) (t harness.Tally) {
+			for m.Phase() != harness.Stopped {
+				runtime.Gosched()
+			}
+			return t
+		}}
+	}
+	_, err := measure(context.Background(), plan{rounds: 6, duration: shortest, timed: shortest}, specs)
+	if err == nil || !strings.Contains(err.Error(), "measure longer with -d") {
+		t.Errorf("measure of a job that does nothing: %v, want advice", err)
+	}
+}
+
+// TestWholeGridOnly_IsJudgedByItsMean: a selection's mean says nothing about the target.
+func TestWholeGridOnly_IsJudgedByItsMean(t *testing.T) {
+	b := &bench{}
+	whole, err := b.tables(func(procs int) []tableSpec { return mutexTables(nil, procs, false) })
+	if err != nil || len(whole[1].cells) != 30 || whole[1].means[result.Throughput] == nil || len(whole[2].cells) != 30 || whole[2].means[result.WaitMax] == nil {
+		t.Errorf("whole grid: %v, want 30 cells and targets for its means", err)
+	}
+	b.Filter = "g=16/"
+	part, err := b.tables(func(procs int) []tableSpec { return mutexTables(nil, procs, false) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range part {
+		for m, target := range spec.means {
+			if target != nil {
+				t.Errorf("%s: the mean %s of %d cells is judged", spec.name, m, len(spec.cells))
+			}
+		}
+	}
+}
+
+// TestControl_AgainstItself measures package sync against itself in twenty cells: if the harness favoured whoever comes
+// first, or its intervals were too narrow, no comparison it makes could be believed. A run that a busy machine spoilt may
+// be repeated once.
+func TestControl_AgainstItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures for ten seconds")
+	}
+	var spec tableSpec
+	for _, table := range everyTable() {
+		for _, c := range table.cells {
+			pick := strings.HasPrefix(c.name, "Mutex/") && strings.Contains(c.name, "00") && c.params["g"] < 128 ||
+				strings.HasPrefix(c.name, "RWMutexRead") || strings.HasPrefix(c.name, "WaitGroup") || strings.HasSuffix(c.name, "Alone")
+			if pick && table.name != "headline" {
+				c.peers = nil
+				c.rows = c.rows[:1]
+				c.rows[0].against = ""
+				spec.cells = append(spec.cells, c)
+			}
+		}
+	}
+	if len(spec.cells) < 20 {
+		t.Fatalf("%d cells, want 20 or more", len(spec.cells))
+	}
+	var verdict string
+	for range 2 {
+		r, err := measure(context.Background(), plan{rounds: 8, duration: 12 * time.Millisecond, timed: shortest}, []tableSpec{spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := r.Gauge()
+		t.Logf("%d of %d intervals hold 1, median ratio %.3f, rows from %.3f to %.3f", g.Holding, g.Rows, g.Median, g.Lo, g.Hi)
+		verdict = ""
+		if float64(g.Holding) < 0.9*float64(g.Rows) {
+			verdict = "sync differs from itself in more than a tenth of the cells"
+		}
+		if math.Abs(g.Median-1) > 0.02 {
+			verdict = "sync differs from itself by more than 2 % in the median"
+		}
+		if verdict == "" {
+			return
+		}
+	}
+	t.Error(verdict)
+}
+
+func TestEstimates_ComeFromPairs(t *testing.T) {
+	r, err := measure(context.Background(), plan{rounds: 6, duration: shortest, timed: shortest}, oneCell(nil)(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := r.Tables[0].Rows[0]
+	var ratios []float64
+	for i := range row.Samples[result.Sync] {
+		ratios = append(ratios, row.Samples[result.Sync2][i]/row.Samples[result.Sync][i])
+	}
+	if want := stats.Median(ratios); row.Ratio != want || row.Ratio.N != 6 {
+		t.Errorf("ratio %+v, want the median of the pairs' ratios %+v", row.Ratio, want)
+	}
+}
+
+func TestProgress_IsQuietInAPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProgress(w)
+	p.show(time.Second, time.Minute, "x")
+	p.clear()
+	w.Close()
+	if line, err := bufio.NewReader(r).ReadString('\n'); err != io.EOF || line != "" {
+		t.Errorf("a pipe got %q, %v", line, err)
+	}
+}
