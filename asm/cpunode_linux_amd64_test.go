@@ -56,3 +56,17 @@ func TestCPUNodeChoosesOnce(t *testing.T) {
 		})
 	}
 }
+
+// The readers beside each other; wordReaders is in the order of the outcome.
+func BenchmarkCPUNodeReaders(b *testing.B) {
+	for _, r := range wordReaders {
+		b.Run(r.name, func(b *testing.B) {
+			if !r.supported() {
+				b.Skipf("this CPU has no %s", r.name)
+			}
+			for b.Loop() {
+				r.read()
+			}
+		})
+	}
+}

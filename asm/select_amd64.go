@@ -13,12 +13,13 @@ var anchor struct {
 }
 
 // storeRelease32 is a plain store, which is a release on amd64. What has to be
-// held back is the compiler: it may merge a plain store with the stores next to
-// it, and two halves of a merged store that crosses a cache line become visible
-// one by one. It keeps the order of memory operations around an atomic load,
-// and merges nothing across one, hence the two loads. They make the operation
-// inline at a cost of 12; a call of an assembly body would cost 61 of the 80
-// that a function has (TestInlining), and more time than the store.
+// held back is the compiler: it merges a plain store with the stores next to it,
+// and where the merged store crosses a cache line its halves become visible one
+// by one (TestLitmusMP_StoresNotMerged shows it on hardware). It keeps the order
+// of memory operations around an atomic load, and merges nothing across one:
+// hence the two loads. An assembly body would be safe from the compiler too, but
+// the call would take longer than the store, and most of the inlining budget of
+// a caller (BenchmarkStoreRelease32 here and of the candidate; TestInlining).
 func storeRelease32(p *uint32, v uint32) {
 	_ = atomic.LoadUint32(&anchor.word)
 	*p = v

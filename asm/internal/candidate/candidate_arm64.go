@@ -1,0 +1,14 @@
+//go:build gc && !purego
+
+package candidate
+
+import "golang.org/x/sys/cpu"
+
+// hasLSE is read by the assembly, unless GOARM64 already promises LSE.
+var hasLSE = cpu.ARM64.HasATOMICS
+
+// CompareAndSwap32 is sync/atomic's with acquire ordering only. It is one LSE
+// instruction where the CPU has it, else a loop of exclusives.
+//
+//go:noescape
+func CompareAndSwap32(p *uint32, old, new uint32) (swapped bool)
