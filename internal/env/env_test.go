@@ -87,7 +87,7 @@ func TestValues(t *testing.T) {
 		"slice":      {"1us 50us 1ms 1s 0.5ms", "0 50 -1us 999ns 1001ms 1h x"},
 		"slots":      {"0 2 4 1024 2147483648", "1 3 6 4294967296 -2"},
 		"spin":       {"0 0s 1ns 5us 1s", "5 -1us 2s"},
-		"topology":   {"1x1 4x8 2x12x16 1024x16 1x16384 1x1x16384", "4 x 4x 4x0 0x4 -1x2 4x8x 1x1x1x1 1025x1 1x16385 1024x17 128x128x2 99999999999999999999x1 4X8 4x+8"},
+		"topology":   {"1x1 4x8 2x12x16 1024x8 1x8192 1x1x8192", "4 x 4x 4x0 0x4 -1x2 4x8x 1x1x1x1 1025x1 1x8193 1024x9 64x128x2 99999999999999999999x1 4X8 4x+8"},
 	} {
 		k, ok := find(name)
 		if !ok {

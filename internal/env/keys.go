@@ -93,7 +93,7 @@ func isSpin(value string) bool {
 // Limits of the values of the key topology, far above any machine.
 const (
 	MaxShapeNodes = 1024
-	MaxShapeCPUs  = 16384
+	MaxShapeCPUs  = 8192
 )
 
 // A Shape is a value of the key topology: a machine whose nodes are all alike.

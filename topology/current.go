@@ -1,0 +1,120 @@
+package topology
+
+import (
+	"sync/atomic"
+
+	"github.com/hqsync/hqsync/internal/rt"
+)
+
+// CurrentCPU returns the CPU that the caller runs on, as far as [Ready] knows the
+// machine: see [Topology.CurrentCPU].
+func CurrentCPU() int { return Ready().CurrentCPU() }
+
+// CurrentDomain returns the index of the caller's locality domain in the topology
+// that [Ready] returns: see [Topology.CurrentDomain].
+func CurrentDomain() int { return Ready().CurrentDomain() }
+
+// CurrentNode returns the id of the caller's NUMA node in the topology that
+// [Ready] returns: see [Topology.CurrentNode].
+func CurrentNode() int { return Ready().CurrentNode() }
+
+// CurrentCPU returns the id of the CPU that the caller runs on, or Unknown where
+// the system does not tell.
+//
+// It is a hint. The thread may be moved before CurrentCPU returns, and where the
+// answer costs a system call (arm64, and amd64 without RDTSCP, RDPID and a
+// readable segment limit) each P keeps it for 64 calls. Whoever relies on it may
+// lose speed by an answer that is wrong, never correctness. It does not allocate,
+// block or lock; a pinned goroutine may call it.
+func (t *Topology) CurrentCPU() int {
+	if t.places != nil {
+		return t.places[callerIndex()%len(t.places)]
+	}
+	cpu, _, ok := cpuNode()
+	if !ok {
+		return Unknown
+	}
+	return int(cpu)
+}
+
+// CurrentDomain returns the index of the locality domain that the caller runs in,
+// always one from 0 to NumDomains-1: it is 0 where the CPU or its domain is
+// unknown. It is a hint as [Topology.CurrentCPU] is.
+func (t *Topology) CurrentDomain() int {
+	if len(t.domains) == 1 {
+		return 0
+	}
+	return max(0, t.DomainOf(t.CurrentCPU()))
+}
+
+// CurrentNode returns the id of the NUMA node that the caller runs on, always one
+// that is online: it is the first one where the CPU or its node is unknown. It is
+// a hint as [Topology.CurrentCPU] is.
+func (t *Topology) CurrentNode() int {
+	first := t.nodes[0].ID
+	if len(t.nodes) == 1 {
+		return first
+	}
+	if id := t.NodeOf(t.CurrentCPU()); id != Unknown {
+		return id
+	}
+	return first
+}
+
+// callerIndex returns a number that differs between callers that run at the same
+// time, as far as possible: that of the P, else of the CPU.
+func callerIndex() int {
+	if rt.Pinnable {
+		p := rt.Pin()
+		rt.Unpin()
+		return p
+	}
+	cpu, _, _ := getcpu()
+	return int(cpu)
+}
+
+// A perP remembers for one P what getcpu said.
+//
+//	bits  0-19  CPU
+//	bits 20-39  NUMA node
+//	bit  40     the answer is there
+//	bits 41-63  calls that may still use it
+//
+// May be wrong: the P goes on with another thread, or its thread is moved. May
+// lose a count: its readers are not pinned between load and store.
+type perP struct {
+	state atomic.Uint64
+	_     [120]byte // no other P's state on this cache line, nor on the one next to it
+}
+
+const (
+	perPBits  = 20
+	perPMask  = 1<<perPBits - 1
+	perPValid = 1 << (2 * perPBits)
+	perPCall  = perPValid << 1
+
+	// refreshAfter is how many calls use one answer.
+	refreshAfter = 64
+)
+
+// Ps whose numbers differ by a multiple of len(perPs) share an entry and at
+// worst have each other's place.
+var perPs [256]perP
+
+// cachedGetcpu asks the kernel once for refreshAfter calls of a P.
+func cachedGetcpu() (cpu, node uint32, ok bool) {
+	if !rt.Pinnable {
+		return getcpu()
+	}
+	slot := &perPs[callerIndex()%len(perPs)]
+	s := slot.state.Load()
+	if s < perPCall {
+		cpu, node, ok = getcpu()
+		if !ok {
+			return 0, 0, false
+		}
+		s = uint64(cpu&perPMask) | uint64(node&perPMask)<<perPBits | perPValid | refreshAfter*perPCall
+	}
+	slot.state.Store(s - perPCall)
+	return uint32(s & perPMask), uint32(s >> perPBits & perPMask), true
+}
