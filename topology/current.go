@@ -1,8 +1,7 @@
 package topology
 
 import (
-	"sync/atomic"
-
+	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
@@ -21,11 +20,10 @@ func CurrentNode() int { return Ready().CurrentNode() }
 // CurrentCPU returns the id of the CPU that the caller runs on, or Unknown where
 // the system does not tell.
 //
-// It is a hint. The thread may be moved before CurrentCPU returns, and where the
-// answer costs a system call (arm64, and amd64 without RDTSCP, RDPID and a
-// readable segment limit) each P keeps it for 64 calls. Whoever relies on it may
-// lose speed by an answer that is wrong, never correctness. It does not allocate,
-// block or lock; a pinned goroutine may call it.
+// It is a hint. The thread may be moved before CurrentCPU returns; and on arm64,
+// where only a system call tells the CPU, each P keeps the answer for 64 calls.
+// Whoever relies on it may lose speed by an answer that is wrong, never
+// correctness. It does not allocate, block or lock; a pinned goroutine may call it.
 func (t *Topology) CurrentCPU() int {
 	if t.places != nil {
 		return t.places[callerIndex()%len(t.places)]
@@ -69,52 +67,6 @@ func callerIndex() int {
 		rt.Unpin()
 		return p
 	}
-	cpu, _, _ := getcpu()
+	cpu, _, _ := asm.CPUNode()
 	return int(cpu)
-}
-
-// A perP remembers for one P what getcpu said.
-//
-//	bits  0-19  CPU
-//	bits 20-39  NUMA node
-//	bit  40     the answer is there
-//	bits 41-63  calls that may still use it
-//
-// May be wrong: the P goes on with another thread, or its thread is moved. May
-// lose a count: its readers are not pinned between load and store.
-type perP struct {
-	state atomic.Uint64
-	_     [120]byte // no other P's state on this cache line, nor on the one next to it
-}
-
-const (
-	perPBits  = 20
-	perPMask  = 1<<perPBits - 1
-	perPValid = 1 << (2 * perPBits)
-	perPCall  = perPValid << 1
-
-	// refreshAfter is how many calls use one answer.
-	refreshAfter = 64
-)
-
-// Ps whose numbers differ by a multiple of len(perPs) share an entry and at
-// worst have each other's place.
-var perPs [256]perP
-
-// cachedGetcpu asks the kernel once for refreshAfter calls of a P.
-func cachedGetcpu() (cpu, node uint32, ok bool) {
-	if !rt.Pinnable {
-		return getcpu()
-	}
-	slot := &perPs[callerIndex()%len(perPs)]
-	s := slot.state.Load()
-	if s < perPCall {
-		cpu, node, ok = getcpu()
-		if !ok {
-			return 0, 0, false
-		}
-		s = uint64(cpu&perPMask) | uint64(node&perPMask)<<perPBits | perPValid | refreshAfter*perPCall
-	}
-	slot.state.Store(s - perPCall)
-	return uint32(s & perPMask), uint32(s >> perPBits & perPMask), true
 }

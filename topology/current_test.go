@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
@@ -85,30 +86,6 @@ func TestCurrentWhereTheCPUIsUnknown(t *testing.T) {
 	}
 }
 
-func TestEachPAsksTheKernelOnceInManyCalls(t *testing.T) {
-	if !rt.Pinnable {
-		t.Skip("the portable runtime does not tell the number of a P: every call asks the kernel")
-	}
-	if _, _, ok := getcpu(); !ok {
-		t.Skip("this system does not tell the CPU")
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	slot := &perPs[0]
-	const marked = 1<<perPBits - 2 // a CPU that does not exist
-	slot.state.Store(marked | 7<<perPBits | perPValid | 10*perPCall)
-	for i := range 10 {
-		if cpu, node, ok := cachedGetcpu(); cpu != marked || node != 7 || !ok {
-			t.Fatalf("call %d: CPU %d, node %d, %v", i, cpu, node, ok)
-		}
-	}
-	if cpu, _, ok := cachedGetcpu(); cpu == marked || !ok {
-		t.Errorf("the 11th call still has the old answer")
-	}
-	if left := slot.state.Load() / perPCall; left != refreshAfter-1 {
-		t.Errorf("the new answer serves %d more calls, want %d", left, refreshAfter-1)
-	}
-}
-
 func BenchmarkCurrent(b *testing.B) {
 	m := machinesHere(b)
 	for _, c := range []struct {
@@ -120,8 +97,7 @@ func BenchmarkCurrent(b *testing.B) {
 		{"call=CurrentDomain/machine=split", m["split"].CurrentDomain},
 		{"call=CurrentDomain/machine=synthetic", m["synthetic"].CurrentDomain},
 		{"call=CurrentNode/machine=split", m["split"].CurrentNode},
-		{"call=getcpu", func() int { cpu, _, _ := getcpu(); return int(cpu) }},
-		{"call=cachedGetcpu", func() int { cpu, _, _ := cachedGetcpu(); return int(cpu) }},
+		{"call=asm.CPUNode", func() int { cpu, _, _ := asm.CPUNode(); return int(cpu) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
