@@ -41,6 +41,7 @@ var commands = []command{
 	{"rwmutex", "RWMutex: readers, mixtures, writers and their waits.", &rwmutexCmd{}, nil},
 	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
 	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
+	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }
 
 // commonFlags are the flags of every command.
