@@ -34,10 +34,10 @@ func Ready() *Topology {
 	return unloaded
 }
 
-// Load returns the machine. The first caller reads it, which takes about a
-// millisecond and opens files; callers that come meanwhile do not wait but get
-// what [Ready] returns. What went wrong is left to [Get] to tell. A pinned
-// goroutine may not call it.
+// Load returns the machine. The first caller reads it, which opens some dozens of
+// files and allocates; callers that come meanwhile do not wait but get what
+// [Ready] returns. What went wrong is left to [Get] to tell. A pinned goroutine
+// may not call it.
 func Load() *Topology {
 	if claimed.CompareAndSwap(false, true) {
 		discovered()

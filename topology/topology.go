@@ -17,7 +17,7 @@
 // in which everything works and nothing is local to anything.
 //
 // On Linux the source is sysfs, read by range files so that a machine of 384
-// CPUs costs less than 100 opens. What sysfs does not say (it may not be there
+// CPUs costs at most 100 opens. What sysfs does not say (it may not be there
 // at all, as in some containers) is filled in from the CPU itself (CPUID) and the
 // affinity of the process, or stays [Unknown]. On other systems the machine is
 // one NUMA node of runtime.NumCPU CPUs.
