@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,13 +27,14 @@ func compareIDs(a, b testID) int { return strings.Compare(a.String(), b.String()
 type suite struct {
 	results map[testID]string // pass, fail or skip; absent if it never ended
 	output  map[testID][]string
+	unbuilt map[string]bool // packages whose tests do not compile
 	took    time.Duration
 }
 
 func parseSuite(r io.Reader) (suite, error) {
-	s := suite{results: map[testID]string{}, output: map[testID][]string{}}
+	s := suite{results: map[testID]string{}, output: map[testID][]string{}, unbuilt: map[string]bool{}}
 	for events := json.NewDecoder(r); ; {
-		var event struct{ Action, Package, ImportPath, Test, Output string }
+		var event struct{ Action, Package, ImportPath, FailedBuild, Test, Output string }
 		if err := events.Decode(&event); errors.Is(err, io.EOF) {
 			return s, nil
 		} else if err != nil {
@@ -42,14 +44,15 @@ func parseSuite(r io.Reader) (suite, error) {
 		switch event.Action {
 		case "output":
 			s.output[id] = append(s.output[id], event.Output)
-		case "build-output":
-			// Names the package differently if it has tests; keep it where a failure of the build is looked up.
-			pkg, _, _ := strings.Cut(event.ImportPath, " ")
-			id = testID{pkg: strings.TrimSuffix(pkg, ".test")}
-			s.output[id] = append(s.output[id], event.Output)
+		case "build-output": // of the package itself or one that its test needs
+			s.output[testID{pkg: event.ImportPath}] = append(s.output[testID{pkg: event.ImportPath}], event.Output)
 		case "pass", "fail", "skip":
 			if s.results[id] != "fail" {
 				s.results[id] = event.Action
+			}
+			if event.FailedBuild != "" {
+				s.unbuilt[event.Package] = true
+				s.output[id] = append(s.output[id], s.output[testID{pkg: event.FailedBuild}]...)
 			}
 		}
 	}
@@ -117,27 +120,52 @@ func (s suite) failures() string {
 	return b.String()
 }
 
-// suspects returns what passed in the control and not on sync2. A package that fails because of its tests is not named beside
-// them, and a subtest that is missing though its test passed is not either: some are named after the time of day.
+// suspects returns what passed in the control and not on sync2. Of a package that does not compile only the package is named;
+// of one that fails because of its tests, only these. A subtest that is missing though its test passed is not suspect: some
+// are named after the time of day.
 func suspects(control, sync2 suite) []testID {
 	var ids []testID
 	blamed := map[string]bool{}
-	for _, id := range control.with("pass") {
+	passed := control.with("pass")
+	for _, id := range passed {
 		result, ended := sync2.results[id]
 		top, _, isSubtest := strings.Cut(id.test, "/")
 		renamed := !ended && isSubtest && sync2.results[testID{id.pkg, top}] == "pass"
-		if id.test != "" && result != "pass" && !renamed {
+		if id.test != "" && result != "pass" && !renamed && !sync2.unbuilt[id.pkg] {
 			ids = append(ids, id)
 			blamed[id.pkg] = true
 		}
 	}
-	for _, id := range control.with("pass") {
+	for _, id := range passed {
 		if id.test == "" && sync2.results[id] != "pass" && !blamed[id.pkg] {
 			ids = append(ids, id)
 		}
 	}
 	slices.SortFunc(ids, compareIDs)
 	return ids
+}
+
+// rerun returns arguments of go test that run the suspects only; none if there is nothing to run. What does not compile fails
+// again.
+func rerun(ids []testID, sync2 suite) (args []string) {
+	var pkgs, tests []string
+	for _, id := range ids {
+		if sync2.unbuilt[id.pkg] {
+			continue
+		}
+		top, _, _ := strings.Cut(id.test, "/")
+		pkgs, tests = append(pkgs, id.pkg), append(tests, regexp.QuoteMeta(top))
+	}
+	if len(pkgs) == 0 {
+		return nil
+	}
+	slices.Sort(pkgs)
+	slices.Sort(tests)
+	pattern := "^(" + strings.Join(slices.Compact(tests), "|") + ")$"
+	if tests[0] == "" {
+		pattern = "" // a package as a whole: all of its tests
+	}
+	return append([]string{"-run=" + pattern}, slices.Compact(pkgs)...)
 }
 
 // acquit separates the suspects that fail without sync2 as well from those that do not.
@@ -179,7 +207,7 @@ func TestSuspects(t *testing.T) {
 
 	const m = "example.com/m"
 	want := []testID{
-		{m + "/build", "TestPasses"},
+		{m + "/build", ""},
 		{m + "/crash", "TestAfterCrash"},
 		{m + "/crash", "TestCrash"},
 		{m + "/exit", ""},
@@ -195,7 +223,7 @@ func TestSuspects(t *testing.T) {
 	}
 	for id, text := range map[testID]string{
 		{m, "TestFailsOnSync2/bad"}:   "the reason why",
-		{m + "/build", "TestPasses"}:  "the compiler says why",
+		{m + "/build", ""}:            "the compiler says why",
 		{m + "/crash", "TestCrash"}:   "in a test",
 		{m, "TestFailsOnBothSides"}:   "as always",
 		{m + "/exit", ""}:             "FAIL\texample.com/m/exit",
@@ -210,7 +238,11 @@ func TestSuspects(t *testing.T) {
 		t.Errorf("control: %d tests ran, %d skipped, want 17 and 1; on sync2 ran %d, which should be fewer", ran, skipped, onSync2)
 	}
 
-	again := goTest(t, filepath.Join(work, "control"), "-count=2", "./...")
+	only := []testID{{m, "TestFlaky"}, {m + "/build", ""}, {m + "/crash", "TestCrash"}}
+	if got := rerun(only, sync2); !slices.Equal(got, []string{"-run=^(TestCrash|TestFlaky)$", m, m + "/crash"}) {
+		t.Errorf("to run %v again the arguments are %q", only, got)
+	}
+	again := goTest(t, filepath.Join(work, "control"), append([]string{"-count=2"}, rerun(found, sync2)...)...)
 	flaky, guilty := acquit(found, again)
 	if len(guilty) != len(want)-1 || !slices.Equal(flaky, []testID{{m, "TestFlaky"}}) {
 		t.Errorf("flaky are %v, guilty %v; want TestFlaky alone acquitted", flaky, guilty)
