@@ -1,0 +1,55 @@
+//go:build sim
+
+package sim
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// addr is the address of a word under test. It is a real pointer, so that a word that the engine knows stays alive, and
+// its address is not given to another object, until the schedule is over.
+type addr = unsafe.Pointer
+
+// value is what a word holds: n for numbers, p for pointers; the other field is zero.
+type value struct {
+	n uint64
+	p addr
+}
+
+// width says how a word is read and written.
+type width uint8
+
+const (
+	word32 width = iota
+	word64
+	wordPtr
+	object // a lock, parker, timer: memory that only the engine looks into
+)
+
+// peek reads the memory of a word. All accesses are atomic, because goroutines outside the run may use the types too.
+func (w *word) peek() value {
+	switch w.width {
+	case word32:
+		return value{n: uint64((*atomic.Uint32)(w.at).Load())}
+	case word64:
+		return value{n: (*atomic.Uint64)(w.at).Load()}
+	case wordPtr:
+		return value{p: atomic.LoadPointer((*unsafe.Pointer)(w.at))}
+	}
+	return value{n: w.obj}
+}
+
+// poke writes the memory of a word.
+func (w *word) poke(v value) {
+	switch w.width {
+	case word32:
+		(*atomic.Uint32)(w.at).Store(uint32(v.n))
+	case word64:
+		(*atomic.Uint64)(w.at).Store(v.n)
+	case wordPtr:
+		atomic.StorePointer((*unsafe.Pointer)(w.at), v.p)
+	default:
+		w.obj = v.n
+	}
+}

@@ -1,0 +1,5 @@
+//go:build sim && !race
+
+package sim_test
+
+const raceEnabled = false

@@ -1,0 +1,226 @@
+//go:build sim
+
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+)
+
+// status says whether a thread can run and what it waits for otherwise.
+type status uint8
+
+const (
+	ready   status = iota
+	paused         // in Pause: until a word of its read set changes
+	waiting        // until a word changes: WaitWhileEqual, Mutex, Semaphore
+	parked         // until Unpark
+	fencing        // in HeavyFence: until the fence has reached every other thread
+	asleep         // until its timer fires
+	done
+)
+
+func (s status) String() string {
+	return [...]string{"can run", "spins", "waits", "is parked", "waits for a heavy fence", "sleeps", "has ended"}[s]
+}
+
+// thread is a simulated goroutine, carried by a coroutine that serves one thread per schedule.
+type thread struct {
+	e    *engine
+	id   int
+	name string
+	fn   func()
+
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	begun bool // the coroutine is inside fn
+	dead  bool // the coroutine ended by runtime.Goexit and cannot be used again
+
+	status  status
+	skip    bool    // the next operation was chosen together with what led to it: no scheduling point before it
+	yielded bool    // gave way: others first
+	free    bool    // switching away from it is not a preemption
+	after   *thread // RunNext: must give way first
+	nosched int     // inside Atomically
+
+	hash   uint64 // of everything the thread has observed
+	reads  readSet
+	buf    []store            // TSO: the store buffer, oldest first
+	seen   view               // AcqRel: the oldest message of each word that may still be read
+	drains uint64             // entries that have left buf
+	goals  [maxThreads]uint64 // TSO: drains of the others that its HeavyFence waits for
+
+	pins   int
+	p      int // P it was last on
+	rand   uint64
+	serial uint64 // of its timers
+
+	op    opcode // what it is about to do or does
+	on    *word
+	why   string // it is blocked
+	where int    // step at which it blocked
+}
+
+// errAborted unwinds the stack of a thread whose schedule is over.
+type errAborted struct{}
+
+func (errAborted) Error() string { return "sim: the schedule is over" }
+
+// spawn gives the next slot to a thread that is going to run f.
+func (e *engine) spawn(name string, f func(), origin uint64) *thread {
+	if e.n == maxThreads {
+		panic(fmt.Sprintf("sim: more than %d threads", maxThreads))
+	}
+	if e.n == len(e.threads) {
+		e.threads = append(e.threads, nil)
+	}
+	t := e.threads[e.n]
+	if t == nil || t.dead {
+		t = &thread{e: e, id: e.n}
+		t.next, t.stop = iter.Pull(t.serve)
+		t.next()
+		e.threads[e.n] = t
+	}
+	e.n++
+	t.name, t.fn = name, f
+	t.begun, t.status, t.skip, t.yielded, t.free, t.after, t.nosched = false, ready, true, false, false, nil, 0
+	t.hash = mix(origin, 1)
+	t.reads.clear()
+	t.buf, t.seen = t.buf[:0], t.seen[:0]
+	t.drains = 0
+	t.pins, t.rand, t.serial = 0, 0, 0
+	t.p = t.id % len(e.procs)
+	t.op, t.on, t.why = opStart, nil, ""
+	return t
+}
+
+// serve is the coroutine: each time it is resumed with a new function it runs it.
+func (t *thread) serve(yield func(struct{}) bool) {
+	t.yield = yield
+	for yield(struct{}{}) {
+		t.run()
+		t.finish()
+	}
+}
+
+// run calls the thread's function and survives whatever it does.
+func (t *thread) run() {
+	returned := false
+	defer func() {
+		t.nosched = 0
+		v := recover()
+		switch _, aborted := v.(errAborted); {
+		case aborted:
+		case v != nil:
+			t.e.panicked(v)
+		case !returned: // runtime.Goexit: the coroutine cannot go on, but others can; suspended here until it is dismissed
+			t.dead = true
+			t.finish()
+			t.yield(struct{}{})
+		}
+	}()
+	t.begun = true
+	t.fn()
+	returned = true
+}
+
+func (e *engine) panicked(v any) {
+	if e.over {
+		return
+	}
+	msg := fmt.Sprint(v)
+	if e.tracing {
+		msg += "\n" + string(debug.Stack())
+	}
+	e.failWith(KindPanic, msg)
+}
+
+// finish marks the thread as ended and hands over.
+func (t *thread) finish() {
+	e := t.e
+	if t.pins != 0 && !e.over {
+		e.failWith(KindMisuse, fmt.Sprintf("%s ended while pinned", t.name))
+	}
+	t.status = done
+	t.begun = false
+	if !e.over {
+		e.next = e.schedule()
+	}
+}
+
+// resume switches to the coroutine until it gives way.
+func (t *thread) resume() { t.next() }
+
+// giveWay lets n run; the thread goes on when somebody chooses it.
+func (t *thread) giveWay(n *thread) {
+	e := t.e
+	if n != t {
+		e.next = n
+		if !t.yield(struct{}{}) || e.over {
+			e.over = true
+			panic(errAborted{})
+		}
+	}
+}
+
+// point is the scheduling point before an operation.
+func (t *thread) point(op opcode, w *word) {
+	e := t.e
+	if e.over {
+		panic(errAborted{})
+	}
+	t.op, t.on = op, w
+	switch {
+	case t.nosched > 0:
+	case t.skip:
+		t.skip = false
+	default:
+		t.giveWay(e.schedule())
+	}
+	t.advance(op)
+}
+
+// advance makes the point after an operation another one than the point before it.
+func (t *thread) advance(op opcode) { t.hash = mix(t.hash, uint64(op)+16) }
+
+// block suspends the thread until somebody sets its status to ready and it is chosen. Its next operation then follows
+// without another scheduling point.
+func (t *thread) block(s status, why string) {
+	e := t.e
+	if t.nosched > 0 {
+		t.fail(KindMisuse, t.name+" would block inside Atomically")
+	}
+	t.status, t.why, t.where = s, why, e.steps
+	t.giveWay(e.schedule())
+	t.advance(t.op)
+	t.skip = true
+}
+
+// unwind ends what the thread was doing when its schedule ended.
+func (t *thread) unwind() {
+	if !t.begun || t.dead {
+		return
+	}
+	e := t.e
+	e.cur = t
+	t.resume()
+	e.cur = nil
+}
+
+// dismiss ends the coroutine. One that ended by Goexit would take its stopper along, hence the goroutine.
+func (t *thread) dismiss() {
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		t.stop()
+	}()
+	<-end
+}
+
+// fail ends the schedule as failed.
+func (t *thread) fail(k Kind, msg string) {
+	t.e.failWith(k, msg)
+	panic(errAborted{})
+}
