@@ -2,6 +2,7 @@ package parking
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hqsync/hqsync/internal/race"
@@ -14,60 +15,91 @@ import (
 type alarm struct {
 	parker  *parker
 	ticket  uint32      // a kick for an earlier wait of the same record misses
-	running atomicInt32 // callbacks that have not returned, and timers that have not been stopped
+	running atomicInt32 // callbacks that have not returned, and may yet be called
+
+	timer *time.Timer // nil if there is no deadline
+	undo  func() bool // nil if there is no context
+}
+
+// set arms the alarm. timeout is how long the wait may last.
+func (a *alarm) set(timeout time.Duration, ctx context.Context) {
+	if timeout < forever {
+		a.running.Add(1)
+		a.timer = time.AfterFunc(timeout, a.ring)
+	}
+	if ctx != nil && ctx.Done() != nil {
+		a.running.Add(1)
+		a.undo = context.AfterFunc(ctx, a.ring)
+	}
 }
 
 // ring runs on a goroutine of package time or context.
 //
 //go:norace
 func (a *alarm) ring() {
+	race.Disable()
 	a.parker.Kick(a.ticket)
 	a.running.Add(-1)
+	race.Enable()
 }
 
-// parkTimed sleeps until a signal, or until w left its queue by itself. It
-// relies on Park having called race.Disable exactly once, and its caller not.
-//
-//go:norace
-func (t *Table) parkTimed(w *waiter, ticket uint32, timedOut func(Key, bool), opts *Options) Outcome {
-	race.Enable() // packages time and context need their edges
-	a := &alarm{parker: &w.parker, ticket: ticket}
-	var timer *time.Timer
-	if !opts.Deadline.IsZero() {
-		a.running.Add(1)
-		timer = time.AfterFunc(time.Until(opts.Deadline), a.ring)
-	}
-	var stop func() bool
-	if opts.Context != nil && opts.Context.Done() != nil {
-		a.running.Add(1)
-		stop = context.AfterFunc(opts.Context, a.ring)
-	}
-
-	race.Disable()
-
-	outcome := Unparked
-	for w.parker.Park(opts.Reason, opts.Skip+2) == rt.Kicked {
-		if t.leave(w, timedOut) {
-			outcome = TimedOut
-			if timer == nil || time.Now().Before(opts.Deadline) {
-				outcome = Canceled
-			}
-			w.parker.Leave()
-			break
-		}
-		w.parker.Rearm() // dequeued: the waker's signal is under way
-	}
-
-	// Nothing of this wait may outlive it.
-	race.Enable()
-	if timer != nil && timer.Stop() {
+// stop returns when ring does not run and will not.
+func (a *alarm) stop() {
+	if a.timer != nil && a.timer.Stop() {
 		a.running.Add(-1)
 	}
-	if stop != nil && stop() {
+	if a.undo != nil && a.undo() {
 		a.running.Add(-1)
 	}
 	for a.running.Load() != 0 {
 		yield()
+	}
+}
+
+// forever is a timeout that never passes.
+const forever = time.Duration(math.MaxInt64)
+
+// parkTimed sleeps until a signal, or until w left its queue by itself. It
+// relies on Park having called race.Disable exactly once, and its caller not:
+// packages time and context need their edges.
+//
+//go:norace
+func (t *Table) parkTimed(w *waiter, ticket uint32, timedOut func(Key, bool), opts *Options) Outcome {
+	race.Enable()
+	begin, timeout := time.Now(), forever
+	if !opts.Deadline.IsZero() {
+		timeout = opts.Deadline.Sub(begin)
+	}
+	var a *alarm
+	if timeout > 0 && (opts.Context == nil || opts.Context.Err() == nil) {
+		a = &alarm{parker: &w.parker, ticket: ticket}
+		a.set(timeout, opts.Context)
+	}
+	race.Disable()
+
+	if a == nil { // too late already
+		w.parker.Kick(ticket)
+	}
+	left := false
+	for !left && w.parker.Park(opts.Reason, opts.Skip+2) == rt.Kicked {
+		if left = t.leave(w, timedOut); left {
+			w.parker.Leave()
+		} else {
+			w.parker.Rearm() // dequeued: the waker's signal is under way
+		}
+	}
+
+	race.Enable()
+	if a != nil {
+		a.stop() // nothing of this wait may outlive it
+	}
+	outcome := Unparked
+	if left {
+		outcome = Canceled
+		// Measured from begin, not against the deadline, whose clock may have been set back.
+		if timeout < forever && time.Since(begin) >= timeout {
+			outcome = TimedOut
+		}
 	}
 	race.Disable()
 	return outcome

@@ -71,7 +71,7 @@ type Options struct {
 	Reason   Reason
 	Token    ParkToken
 	Front    bool            // queue ahead of those who wait already: for a waiter that was woken and lost
-	Deadline time.Time       // zero = none. One that has passed still allows the validation to fail first.
+	Deadline time.Time       // zero = none. One without a monotonic reading is converted when the wait begins.
 	Context  context.Context // nil = none
 	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
 	Skip     int             // frames above Park's caller that execution traces leave out
