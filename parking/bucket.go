@@ -4,6 +4,12 @@ import "github.com/hqsync/hqsync/hq"
 
 // A bucket is one slot of a hash: one cache line.
 //
+// Its queues form a digital search tree: below a queue, the next bit of their
+// keys' hashes parts those that come to its left from those to its right. Any
+// leaf below a queue may take its place, so nothing is ever rebalanced, and the
+// bits being those of a universal hash the tree is as deep as log2 of the
+// number of queues and a little more, whatever addresses fall together.
+//
 //	B1  A goroutine that is queued here, or is about to validate in order to be,
 //	    is in count. (else: a waker that reads 0 loses a wake-up)
 //	B2  A key has its queue in at most one bucket of a chain of hashes.
@@ -19,7 +25,7 @@ type bucketFields struct {
 	lock  hq.Lock
 	count atomicInt32  // raised before lock is taken; may be too high, never too low (B1)
 	mark  atomicUint32 // live, migrating, moved
-	head  *waiter      // first waiter of the first queue; guarded by lock; not seen by the garbage collector
+	head  *waiter      // first waiter of the root's queue; guarded by lock; not seen by the garbage collector
 }
 
 // The values of mark.
@@ -29,19 +35,67 @@ const (
 	moved     // all keys belong to the successor
 )
 
-// find returns the place that points to key's queue, which is in the last
-// place of the list, where it holds nil, if there is none.
+// find returns the place that points to key's queue, or where it would go,
+// which holds nil.
 //
 //go:norace
-func (b *bucket) find(key Key, space uint32) **waiter {
-	at := &b.head
+func (s spot) find(key Key, space uint32) **waiter {
+	at := &s.head
 	for *at != nil && !(*at).is(key, space) {
-		at = &(*at).nextQueue
+		at = &(*at).child[s.path>>63]
+		s.path <<= 1
 	}
 	return at
 }
 
-// enqueue adds w to the queue at *at, which is that of its key or nil.
+// crowdLimit is the depth in a bucket's tree from which on the table grows.
+const crowdLimit = 3
+
+// crowded reports whether a queue that is not there yet would be crowdLimit deep.
+//
+//go:norace
+func (s spot) crowded() bool {
+	depth := 0
+	for q := s.head; q != nil && depth < crowdLimit; q = q.child[s.path>>63] {
+		s.path <<= 1
+		depth++
+	}
+	return depth >= crowdLimit
+}
+
+// leaf returns the place of some leaf of the tree at *at, which is not empty.
+//
+//go:norace
+func leaf(at **waiter) **waiter {
+	for {
+		switch c := &(*at).child; {
+		case c[0] != nil:
+			at = &c[0]
+		case c[1] != nil:
+			at = &c[1]
+		default:
+			return at
+		}
+	}
+}
+
+// unlink takes the queue at *at out of its tree.
+//
+//go:norace
+func unlink(at **waiter) {
+	q := *at
+	from := leaf(at)
+	heir := *from
+	*from = nil
+	if heir != q {
+		heir.child = q.child
+		q.child = [2]*waiter{}
+		*at = heir
+	}
+}
+
+// enqueue adds w, whose links are clear, to the queue at *at, which is that of
+// its key or nil.
 //
 //go:norace
 func enqueue(at **waiter, w *waiter, front bool) {
@@ -49,21 +103,22 @@ func enqueue(at **waiter, w *waiter, front bool) {
 	w.queued = true
 	switch {
 	case first == nil:
-		w.next, w.prev, w.tail, w.nextQueue, w.length = nil, nil, w, nil, 1
+		w.tail, w.length = w, 1
 		*at = w
 	case front:
-		w.next, w.prev, w.tail, w.nextQueue, w.length = first, nil, first.tail, first.nextQueue, first.length+1
-		first.prev, first.tail, first.nextQueue = w, nil, nil
+		w.next, w.tail, w.child, w.length = first, first.tail, first.child, first.length+1
+		first.prev, first.tail, first.child, first.length = w, nil, [2]*waiter{}, 0
 		*at = w
 	default:
 		last := first.tail
-		w.next, w.prev = nil, last
+		w.prev = last
 		last.next, first.tail = w, w
 		first.length++
 	}
 }
 
-// dequeue takes w off the queue at *at.
+// dequeue takes w off the queue at *at. The place is then that of the rest of
+// the queue, or of another queue or nothing if there is no rest.
 //
 //go:norace
 func dequeue(at **waiter, w *waiter) {
@@ -78,13 +133,13 @@ func dequeue(at **waiter, w *waiter) {
 			first.tail = w.prev
 		}
 	case w.next == nil:
-		*at = w.nextQueue
+		unlink(at)
 	default:
 		second := w.next
-		second.prev, second.tail, second.nextQueue, second.length = nil, w.tail, w.nextQueue, w.length-1
+		second.prev, second.tail, second.child, second.length = nil, w.tail, w.child, w.length-1
 		*at = second
 	}
-	w.next, w.prev, w.tail, w.nextQueue, w.length = nil, nil, nil, nil, 0
+	w.clear()
 	w.queued = false
 }
 

@@ -10,6 +10,8 @@ import (
 // until an Unpark function wakes it, the deadline passes or the context is
 // cancelled. It never returns Unparked without having been chosen by an Unpark
 // function. Waking beats the deadline, and the deadline beats cancellation.
+// With a deadline that has passed or a context that has ended validate still
+// runs, and the goroutine is queued for a moment.
 //
 // validate runs with key's bucket locked and returns whether to sleep; nil
 // means yes. beforeSleep, if not nil, runs after the goroutine has been queued,
@@ -20,7 +22,9 @@ import (
 // validate and timedOut must not block, allocate, call this package or panic.
 //
 // An Unpark function synchronizes before the return of the Park that it ends.
-// Park does not allocate in the steady state, but for a deadline or a context.
+// The race detector is not told, and sees no edge: whoever builds a lock states
+// those which that lock has. Park does not allocate in the steady state, but for
+// a deadline or a context that has not ended yet.
 //
 //go:norace
 func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut func(key Key, last bool), opts Options) Result {
@@ -42,11 +46,11 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 		race.Enable()
 		return Result{Outcome: Invalid}
 	}
-	crowd := *at == nil && b.crowd()
+	crowded := *at == nil && b.crowded()
 	enqueue(at, w, opts.Front) // W1
 	b.lock.UnlockPinned()
 	unpin()
-	if crowd {
+	if crowded {
 		t.crowded.Store(1)
 	}
 
@@ -100,38 +104,23 @@ func (t *Table) leave(w *waiter, timedOut func(key Key, last bool)) (left bool) 
 	h := t.first()
 	pin()
 	for {
-		key := w.key()
+		key, moves := w.key()
 		b, at := t.lock(h, key)
-		switch {
-		case w.key() != key: // requeued meanwhile
-		case !w.queued:
+		if w.moves.Load() != moves { // requeued meanwhile
 			b.lock.UnlockPinned()
-			unpin()
-			return false
-		default: // its queue is here, and nobody else can move it now
+			continue
+		}
+		if left = w.queued; left { // its queue is at *at (B2), and nobody can move it now
 			dequeue(at, w) // W2
 			if timedOut != nil {
 				timedOut(key, *at == nil || !(*at).is(key, w.space))
 			}
-			b.lock.UnlockPinned()
-			b.count.Add(-1)
-			unpin()
-			return true
 		}
 		b.lock.UnlockPinned()
+		if left {
+			b.count.Add(-1)
+		}
+		unpin()
+		return left
 	}
-}
-
-// crowdLimit is the number of queues in a bucket from which on the table grows.
-const crowdLimit = 4
-
-// crowd reports whether b, which is locked, has crowdLimit queues.
-//
-//go:norace
-func (b *bucket) crowd() bool {
-	n := 0
-	for q := b.head; q != nil && n < crowdLimit; q = q.nextQueue {
-		n++
-	}
-	return n >= crowdLimit
 }

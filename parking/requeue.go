@@ -44,7 +44,9 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 		limit = 1
 	}
 	if from != to {
-		r.Requeued = t.move(src, dst, from, to, limit)
+		list, n := take(at, limit)
+		t.append(dst, to, list) // W3
+		r.Requeued = n
 	}
 	r.More = waiting > r.Unparked+r.Requeued
 	var token UnparkToken
@@ -52,7 +54,7 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 		token = callback(op, r)
 	}
 	src.lock.UnlockPinned()
-	if dst != src {
+	if dst.bucket != src.bucket {
 		dst.lock.UnlockPinned()
 	}
 	src.count.Add(-int32(r.Unparked + r.Requeued))
@@ -66,25 +68,35 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 	return r
 }
 
-// move takes up to limit waiters off from's queue in src and appends them to
-// to's in dst. Both buckets are locked and hold these keys.
+// take takes up to limit waiters off the queue at *at, if there is one, and
+// returns them linked through next.
 //
 //go:norace
-func (t *Table) move(src, dst *bucket, from, to Key, limit int) (n int) {
-	space := t.space.Load()
-	for ; n < limit; n++ {
-		// Found anew each time: in one bucket, the end of one queue's list is
-		// the place of another's.
-		at := src.find(from, space)
-		w := *at
-		if w == nil {
-			break
-		}
+func take(at **waiter, limit int) (list *waiter, n int) {
+	var last *waiter
+	for w := *at; w != nil && n < limit; n++ {
+		next := w.next
 		dequeue(at, w)
-		w.setKey(to)
-		enqueue(dst.find(to, space), w, false) // W3
+		last = appendTo(&list, last, w)
+		w = next
 	}
-	return n
+	return list, n
+}
+
+// append gives the waiters of list another key, and queues them on it. The
+// place of its queue is looked for only now: taking waiters off another queue
+// of the same bucket may have moved it.
+//
+//go:norace
+func (t *Table) append(s spot, key Key, list *waiter) {
+	at := s.find(key, t.space.Load())
+	for w := list; w != nil; {
+		next := w.next
+		w.next = nil
+		w.setKey(key)
+		enqueue(at, w, false)
+		w = next
+	}
 }
 
 // lockPair locks the buckets of two keys, which may be one. It blocks for one
@@ -92,16 +104,17 @@ func (t *Table) move(src, dst *bucket, from, to Key, limit int) (n int) {
 // to keep between buckets of different generations.
 //
 //go:norace
-func (t *Table) lockPair(h *hash, from, to Key) (src *bucket, at **waiter, dst *bucket) {
+func (t *Table) lockPair(h *hash, from, to Key) (src spot, at **waiter, dst spot) {
+	var ok bool
 	for {
 		src, at = t.lock(h, from)
-		if dst, _ = t.tryLock(h, to, src); dst != nil {
+		if dst, _, ok = t.tryLock(h, to, src); ok {
 			return src, at, dst
 		}
 		src.lock.UnlockPinned()
 
 		dst, _ = t.lock(h, to)
-		if src, at = t.tryLock(h, from, dst); src != nil {
+		if src, at, ok = t.tryLock(h, from, dst); ok {
 			return src, at, dst
 		}
 		dst.lock.UnlockPinned()
@@ -111,17 +124,18 @@ func (t *Table) lockPair(h *hash, from, to Key) (src *bucket, at **waiter, dst *
 // tryLock is lock that does not wait long and knows that held is locked.
 //
 //go:norace
-func (t *Table) tryLock(h *hash, key Key, held *bucket) (b *bucket, at **waiter) {
+func (t *Table) tryLock(h *hash, key Key, held spot) (s spot, at **waiter, ok bool) {
 	for {
-		b = h.bucket(key)
-		if b != held && !b.tryLock() {
-			return nil, nil
+		s = h.spot(key)
+		ours := s.bucket == held.bucket
+		if !ours && !s.tryLock() {
+			return spot{}, nil, false
 		}
-		if at, ok := t.here(h, b, key); ok {
-			return b, at
+		if at, ok := t.here(h, s, key); ok {
+			return s, at, true
 		}
-		if b != held {
-			b.lock.UnlockPinned()
+		if !ours {
+			s.lock.UnlockPinned()
 		}
 		h = h.next.Load()
 	}

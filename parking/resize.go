@@ -14,8 +14,9 @@ const (
 	Immutable = 1 << 0 // forbid every later change
 )
 
-// MaxSlots is the largest number of slots that SetSlots accepts.
-const MaxSlots = 1 << 24
+// MaxSlots is the largest number of slots that SetSlots accepts: 2^24, or 2^20
+// where addresses have 32 bits.
+const MaxSlots = 1 << (20 + 4*(^uintptr(0)>>63))
 
 // maxAutoSlots is where automatic growth ends.
 const maxAutoSlots = 1 << 18
@@ -31,37 +32,106 @@ const maxAutoSlots = 1 << 18
 //
 // It returns ErrInvalid for an unknown flag or another n, ErrBusy if an earlier
 // choice was final, and ErrNoMemory above MaxSlots, in that order and with
-// nothing changed.
+// nothing changed. If several calls wait for their turn, only the highest is
+// carried out: final choices rank above others, 0 above any n, a large n above
+// a small one. A call that was outranked has been superseded and returns nil,
+// or ErrBusy if the other was final.
+//
+//go:norace
 func (t *Table) SetSlots(n uint64, flags uint32) error {
-	switch {
-	case flags&^Immutable != 0, n == 1, n&(n-1) != 0, n >= 1<<32:
+	if flags&^Immutable != 0 || n == 1 || n&(n-1) != 0 || n >= 1<<32 {
 		return ErrInvalid
 	}
-	race.Disable()
-	defer race.Enable()
-	t.resizing.Lock()
-	defer t.resizing.Unlock()
-	old := t.current.Load()
-	if old != nil && old.fixed {
+	if t.Immutable() {
 		return ErrBusy
 	}
 	if n > MaxSlots {
 		return ErrNoMemory
 	}
+	race.Disable()
+	r := &request{slots: int(n), final: n == 0 || flags&Immutable != 0}
+	t.ask(r)
+	t.resizing.Lock()
+	if !r.answered { // else whoever had the mutex before has carried it out, or one that outranks it
+		t.answer()
+	}
+	t.resizing.Unlock()
+	race.Enable()
+	return r.err
+}
+
+// A request is one call of SetSlots.
+type request struct {
+	slots    int // 0 = global
+	final    bool
+	answered bool // this and err are guarded by Table.resizing
+	err      error
+}
+
+//go:norace
+func (r *request) outranks(o *request) bool {
+	switch {
+	case r.final != o.final:
+		return r.final
+	case r.slots == 0 || o.slots == 0:
+		return r.slots < o.slots
+	}
+	return r.slots > o.slots
+}
+
+//go:norace
+func (t *Table) ask(r *request) {
+	t.asking.Lock()
+	t.asked = append(t.asked, r)
+	t.asking.Unlock()
+}
+
+// answer carries out the highest of the requests that there are and answers
+// all. t.resizing is held.
+//
+//go:norace
+func (t *Table) answer() {
+	t.asking.Lock()
+	asked := t.asked
+	t.asked = nil
+	t.asking.Unlock()
+
+	var best *request
+	if !t.Immutable() {
+		for _, r := range asked {
+			if best == nil || r.outranks(best) {
+				best = r
+			}
+		}
+		t.apply(best)
+	}
+	for _, r := range asked {
+		r.answered = true
+		if r != best && t.Immutable() {
+			r.err = ErrBusy
+		}
+	}
+}
+
+// apply carries out one request. t.resizing is held.
+//
+//go:norace
+func (t *Table) apply(r *request) {
 	t.birth()
 	t.custom = true
-	fixed := flags&Immutable != 0
+	old := t.current.Load()
 	switch {
-	case n == 0:
+	case r.slots == 0:
 		t.replace(old, globalHash())
-	case old == nil || fixed || len(old.buckets) != int(n):
-		t.replace(old, newHash(int(n), t.mult, fixed))
+	case old == nil || r.final || len(old.buckets) != r.slots:
+		t.replace(old, newHash(r.slots, t.mult, r.final))
 	}
-	return nil
 }
 
 // Slots returns the number of buckets of the table's own hash: 0 if it has none
 // yet, or uses the global one.
+//
+//go:norace
 func (t *Table) Slots() int {
 	h := t.current.Load()
 	if h == nil || h.global {
@@ -72,6 +142,8 @@ func (t *Table) Slots() int {
 
 // Immutable reports whether SetSlots has become impossible, by the flag or by
 // the choice of the global hash.
+//
+//go:norace
 func (t *Table) Immutable() bool {
 	h := t.current.Load()
 	return h != nil && h.fixed
@@ -130,29 +202,44 @@ const migrateBatch = 64
 //
 //go:norace
 func migrate(b *bucket, new *hash) (done bool) {
+	var busy *bucket
 	pin()
 	b.lock.LockPinned()
 	b.mark.Store(migrating) // B3: before the first queue leaves
-	for range migrateBatch {
-		q := b.head
-		if q == nil {
+	for n := 0; !done && n < migrateBatch; n++ {
+		if b.head == nil {
 			b.mark.Store(moved)
 			done = true
+		} else if busy = moveQueue(b, new); busy != nil {
 			break
 		}
-		to := new.bucket(q.key())
-		if !to.tryLock() {
-			break
-		}
-		n := int32(q.length)
-		to.count.Add(n) // B3: before the old count falls
-		b.head = q.nextQueue
-		q.nextQueue = to.head
-		to.head = q // W3
-		to.lock.UnlockPinned()
-		b.count.Add(-n)
 	}
 	b.lock.UnlockPinned()
+	if busy != nil { // wait for its holder, whose thread may be off its CPU
+		busy.lock.LockPinned()
+		busy.lock.UnlockPinned()
+	}
 	unpin()
 	return done
+}
+
+// moveQueue moves some queue of b, which is locked, to new. If it cannot lock
+// the bucket there it returns that.
+//
+//go:norace
+func moveQueue(b *bucket, new *hash) (busy *bucket) {
+	from := leaf(&b.head)
+	q := *from
+	key, _ := q.key()
+	to := new.spot(key)
+	if !to.tryLock() {
+		return to.bucket
+	}
+	n := int32(q.length)
+	to.count.Add(n) // B3: before the old count falls
+	*from = nil
+	*to.find(key, q.space) = q // W3
+	to.lock.UnlockPinned()
+	b.count.Add(-n)
+	return nil
 }

@@ -15,11 +15,14 @@ import (
 type Table struct {
 	current atomicPointer[hash] // nil until the first park
 	space   atomicUint32        // this table's number, from 1; assigned with the first hash
-	crowded atomicUint32        // 1 = a bucket had too many queues: grow at the next park
+	crowded atomicUint32        // 1 = a bucket has too many queues: grow at the next park
 
 	resizing resizeMutex // guards the fields below, and every store to current
 	mult     uint64      // random odd multiplier of the hash function, for the table's life
 	custom   bool        // SetSlots has been called: no automatic growth
+
+	asking resizeMutex // guards asked; after resizing in lock order
+	asked  []*request  // calls of SetSlots that have not been answered
 }
 
 // Default returns the table that package sync2 parks in.
@@ -40,18 +43,26 @@ type hash struct {
 	next    atomicPointer[hash] // successor, from the start of its migration on
 }
 
+//go:norace
 func newHash(n int, mult uint64, fixed bool) *hash {
 	return &hash{buckets: newBuckets(n), mult: mult, shift: uint8(64 - bits.Len(uint(n-1))), fixed: fixed}
 }
 
-// bucket returns key's bucket in this generation. Multiply-shift with a random
-// odd multiplier is universal (Dietzfelbinger et al., 1997): nobody can choose
+// A spot is where a key belongs in one generation.
+type spot struct {
+	*bucket
+	path uint64 // to the key's queue in the bucket's tree, first step in the highest bit
+}
+
+// spot returns key's place in this generation. Multiply-shift with a random odd
+// multiplier is universal (Dietzfelbinger et al., 1997): nobody can choose
 // addresses that collide without knowing the multiplier. Key.Node has no part
 // in it: it will choose among arrays, one for each NUMA node.
 //
 //go:norace
-func (h *hash) bucket(key Key) *bucket {
-	return &h.buckets[uint64(key.Addr)*h.mult>>h.shift]
+func (h *hash) spot(key Key) spot {
+	x := uint64(key.Addr) * h.mult
+	return spot{&h.buckets[x>>h.shift], x << (64 - h.shift)}
 }
 
 // first returns the hash to begin a look-up in, for a caller that is not pinned.
@@ -89,14 +100,14 @@ func initialSlots() int {
 // its queue. The caller is pinned and holds no other bucket.
 //
 //go:norace
-func (t *Table) lock(h *hash, key Key) (b *bucket, at **waiter) {
+func (t *Table) lock(h *hash, key Key) (s spot, at **waiter) {
 	for {
-		b = h.bucket(key)
-		b.lock.LockPinned()
-		if at, ok := t.here(h, b, key); ok {
-			return b, at
+		s = h.spot(key)
+		s.lock.LockPinned()
+		if at, ok := t.here(h, s, key); ok {
+			return s, at
 		}
-		b.lock.UnlockPinned()
+		s.lock.UnlockPinned()
 		h = h.next.Load()
 	}
 }
@@ -104,33 +115,33 @@ func (t *Table) lock(h *hash, key Key) (b *bucket, at **waiter) {
 // lockToPark is lock that counts the caller in first (B1).
 //
 //go:norace
-func (t *Table) lockToPark(h *hash, key Key) (b *bucket, at **waiter) {
+func (t *Table) lockToPark(h *hash, key Key) (s spot, at **waiter) {
 	for {
-		b = h.bucket(key)
-		b.count.Add(1)
-		b.lock.LockPinned()
-		if at, ok := t.here(h, b, key); ok {
-			return b, at
+		s = h.spot(key)
+		s.count.Add(1)
+		s.lock.LockPinned()
+		if at, ok := t.here(h, s, key); ok {
+			return s, at
 		}
-		b.lock.UnlockPinned()
-		b.count.Add(-1)
+		s.lock.UnlockPinned()
+		s.count.Add(-1)
 		h = h.next.Load()
 	}
 }
 
-// here reports whether key belongs to b of h, which is locked, and not to a
+// here reports whether key belongs to s of h, which is locked, and not to a
 // successor of h; if so it returns the place of key's queue.
 //
 //go:norace
-func (t *Table) here(h *hash, b *bucket, key Key) (at **waiter, ok bool) {
+func (t *Table) here(h *hash, s spot, key Key) (at **waiter, ok bool) {
 	if h.fixed {
-		return b.find(key, t.space.Load()), true
+		return s.find(key, t.space.Load()), true
 	}
-	mark := b.mark.Load()
+	mark := s.mark.Load()
 	if mark == moved {
 		return nil, false
 	}
-	at = b.find(key, t.space.Load())
+	at = s.find(key, t.space.Load())
 	return at, mark == live || *at != nil
 }
 
@@ -143,7 +154,7 @@ func (t *Table) here(h *hash, b *bucket, key Key) (at **waiter, ok bool) {
 //go:norace
 func (t *Table) Waiting(key Key) bool {
 	for h := t.current.Load(); h != nil; h = h.next.Load() {
-		b := h.bucket(key)
+		b := h.spot(key).bucket
 		if b.count.Load() != 0 {
 			return true
 		}

@@ -57,7 +57,7 @@ func (t *Table) UnparkAll(key Key, callback func(UnparkResult) UnparkToken) Unpa
 	b, at := t.lock(h, key)
 	list := *at
 	if list != nil {
-		*at = list.nextQueue
+		unlink(at)
 		r.Unparked = int(list.length)
 		r.Waited = list.waited()
 		for w := list; w != nil; w = w.next {
@@ -133,7 +133,7 @@ func appendTo(list **waiter, last, w *waiter) *waiter {
 func signalAll(list *waiter, token UnparkToken, more bool) {
 	for w := list; w != nil; {
 		next := w.next
-		w.next, w.prev, w.tail, w.nextQueue = nil, nil, nil, nil
+		w.clear()
 		w.token, w.more = token, more
 		w.parker.Unpark(2) // w is its owner's again
 		w = next

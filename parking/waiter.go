@@ -16,16 +16,18 @@ type waiter struct {
 
 	// Key. Written by the owner before W1 and under both bucket locks by W3; read
 	// by the owner without them, which then locks and looks again.
-	addr atomicUintptr // moving while a W3 is under way
-	node atomicUint32
+	addr  atomicUintptr
+	node  atomicUint32
+	moves atomicUint32 // counts up twice per change of the key; odd during one
 
 	space uint32 // number of the Table; written before W1. The global hash serves several.
 
 	// Guarded by the bucket lock while queued.
-	next, prev *waiter // neighbours in the queue
-	tail       *waiter // in the first waiter only: the last
-	nextQueue  *waiter // in the first waiter only: first waiter of the bucket's next queue
-	length     uint32  // in the first waiter only: number of waiters
+	// All links are clear while it is not queued.
+	next, prev *waiter    // neighbours in the queue
+	tail       *waiter    // in the first waiter only: the last
+	child      [2]*waiter // in the first waiter only: first waiters of other queues of the bucket
+	length     uint32     // in the first waiter only: number of waiters
 	queued     bool
 
 	since int64       // monotonic ns at which the waiting began; written by the owner before W1
@@ -60,19 +62,24 @@ func (w *waiter) waited() int64 { return nanotime() - w.since }
 //go:norace
 func (w *waiter) free() { waiters.Put(w) }
 
-// moving stands in for an address while the two halves of a key do not belong
-// together.
-const moving = ^uintptr(0)
-
-// key returns the key that w is, or was last, queued on. Without the bucket
-// lock it may be out of date, but its halves belong together.
+// clear resets the links.
 //
 //go:norace
-func (w *waiter) key() Key {
+func (w *waiter) clear() {
+	w.next, w.prev, w.tail, w.child, w.length = nil, nil, nil, [2]*waiter{}, 0
+}
+
+// key returns the key that w is, or was last, queued on, and the count of its
+// moves. Without the bucket lock it may be out of date: it is current under the
+// lock of its bucket if the count has not changed.
+//
+//go:norace
+func (w *waiter) key() (k Key, moves uint32) {
 	for {
-		k := Key{w.addr.Load(), w.node.Load()}
-		if k.Addr != moving && w.addr.Load() == k.Addr {
-			return k
+		moves = w.moves.Load()
+		k = Key{w.addr.Load(), w.node.Load()}
+		if moves%2 == 0 && w.moves.Load() == moves {
+			return k, moves
 		}
 		pause(1)
 	}
@@ -82,9 +89,10 @@ func (w *waiter) key() Key {
 //
 //go:norace
 func (w *waiter) setKey(k Key) {
-	w.addr.Store(moving)
+	w.moves.Add(1)
 	w.node.Store(k.Node)
 	w.addr.Store(k.Addr)
+	w.moves.Add(1)
 }
 
 //go:norace
