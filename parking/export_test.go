@@ -1,0 +1,177 @@
+package parking
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/hqsync/hqsync/internal/rt"
+)
+
+// BadTable returns a table whose hash function puts every address of user space
+// into one bucket, and below it into one branch.
+func BadTable() *Table {
+	t := new(Table)
+	t.mult = 1
+	t.space.Store(spaces.Add(1))
+	return t
+}
+
+// Audit checks every invariant of t's current generation that can be seen at
+// rest, and returns the number of goroutines queued. It must not run during a
+// resize.
+func (t *Table) Audit() (waiting int, err error) {
+	h := t.current.Load()
+	if h == nil {
+		return 0, nil
+	}
+	for i := range h.buckets {
+		b := &h.buckets[i]
+		n, err := t.auditBucket(h, b)
+		if err != nil {
+			return 0, fmt.Errorf("bucket %d of %d: %w", i, len(h.buckets), err)
+		}
+		waiting += n
+	}
+	return waiting, nil
+}
+
+//go:norace
+func (t *Table) auditBucket(h *hash, b *bucket) (n int, err error) {
+	pin()
+	b.lock.LockPinned()
+	var walk func(q *waiter)
+	walk = func(q *waiter) {
+		if q == nil || err != nil {
+			return
+		}
+		key, _ := q.key()
+		length := 0
+		for w := q; w != nil; w = w.next {
+			k, _ := w.key()
+			switch {
+			case k != key:
+				err = fmt.Errorf("waiter of %v in the queue of %v", k, key)
+			case !w.queued:
+				err = fmt.Errorf("waiter in the queue of %v does not know it", key)
+			case w.next == nil && w != q.tail:
+				err = fmt.Errorf("tail of the queue of %v is not its last", key)
+			case w.next != nil && w.next.prev != w:
+				err = fmt.Errorf("neighbours in the queue of %v disagree", key)
+			case w != q && (w.child != [2]*waiter{} || w.tail != nil || w.length != 0):
+				err = fmt.Errorf("a waiter in the middle of the queue of %v carries it", key)
+			}
+			length++
+		}
+		s := h.spot(key)
+		switch {
+		case length != int(q.length):
+			err = fmt.Errorf("queue of %v has %d waiters and says %d", key, length, q.length)
+		case s.bucket != b:
+			err = fmt.Errorf("queue of %v is in the wrong bucket", key)
+		case *s.find(key, q.space) != q:
+			err = fmt.Errorf("queue of %v cannot be found", key)
+		}
+		n += length
+		walk(q.child[0])
+		walk(q.child[1])
+	}
+	walk(b.head)
+	if err == nil && int(b.count.Load()) != n {
+		err = fmt.Errorf("count is %d with %d waiters", b.count.Load(), n)
+	}
+	if err == nil && b.mark.Load() != live {
+		err = fmt.Errorf("mark is %d in the current generation", b.mark.Load())
+	}
+	b.lock.UnlockPinned()
+	unpin()
+	return n, err
+}
+
+// Queued returns the number of goroutines in key's queue.
+//
+//go:norace
+func (t *Table) Queued(key Key) (n int) {
+	h := t.first()
+	pin()
+	s, at := t.lock(h, key)
+	if *at != nil {
+		n = int((*at).length)
+	}
+	s.lock.UnlockPinned()
+	unpin()
+	return n
+}
+
+// LockBucket locks key's bucket until the returned function is called. The
+// caller is pinned meanwhile.
+//
+//go:norace
+func (t *Table) LockBucket(key Key) (unlock func()) {
+	h := t.first()
+	pin()
+	s, _ := t.lock(h, key)
+	return func() {
+		s.lock.UnlockPinned()
+		unpin()
+	}
+}
+
+// SameBucket reports whether two keys share a bucket now.
+func (t *Table) SameBucket(a, b Key) bool {
+	h := t.first()
+	return h.spot(a).bucket == h.spot(b).bucket
+}
+
+// Layout of a bucket and the addresses of a new table's buckets.
+const BucketSize = unsafe.Sizeof(bucket{})
+
+func BucketAddresses(n int) (addrs []uintptr) {
+	buckets := newBuckets(n)
+	for i := range buckets {
+		addrs = append(addrs, uintptr(unsafe.Pointer(&buckets[i])))
+	}
+	return addrs
+}
+
+// HoldResize keeps calls of SetSlots waiting until the returned function is
+// called; Asked is how many wait.
+func (t *Table) HoldResize() (release func()) {
+	t.resizing.Lock()
+	return t.resizing.Unlock
+}
+
+//go:norace
+func (t *Table) Asked() int {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	return len(t.asked)
+}
+
+// Generation identifies the table's current hash.
+func (t *Table) Generation() any { return t.current.Load() }
+
+// A Record is a waiter record outside any queue.
+type Record struct {
+	w      *waiter
+	ticket uint32
+}
+
+func NewRecord(t *Table, key Key) *Record {
+	w, ticket := t.newWaiter(key, &Options{})
+	return &Record{w, ticket}
+}
+
+// Alarm returns what a timer of the current wait would call.
+func (r *Record) Alarm() func() {
+	a := &alarm{parker: &r.w.parker, ticket: r.ticket}
+	return a.ring
+}
+
+func (r *Record) BeginWait() { r.ticket = r.w.parker.Prepare() }
+func (r *Record) EndWait()   { r.w.parker.Leave() }
+func (r *Record) Wake()      { r.w.parker.Unpark(0) }
+
+// Sleep reports whether the wait was ended by Wake, and not disturbed by an alarm.
+func (r *Record) Sleep() bool {
+	return r.w.parker.Park(ReasonSemacquire, 0) == rt.Signalled
+}

@@ -1,0 +1,101 @@
+package parking_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/hqsync/hqsync/parking"
+)
+
+// Two goroutines hand a word to and fro. Each wakes the other only if Waiting
+// says so: if that could miss a waiter who validated the old value, both would
+// sleep. With a resizer the count that it reads moves underneath.
+func TestWaitingIsFalse_OnlyIfNobodySleepsOnTheOldValue(t *testing.T) {
+	for _, mode := range []string{"mutable", "immutable", "global", "resized"} {
+		for _, procs := range []int{1, 2, 8} {
+			t.Run(fmt.Sprintf("%s/procs=%d", mode, procs), func(t *testing.T) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+				var tab parking.Table
+				var stop atomic.Bool
+				resizer := make(chan bool)
+				go func() {
+					defer close(resizer)
+					switch mode {
+					case "immutable":
+						tab.SetSlots(16, parking.Immutable)
+					case "global":
+						tab.SetSlots(0, 0)
+					case "resized":
+						for i := 0; !stop.Load(); i++ {
+							tab.SetSlots(someSizes[i%3], 0)
+							runtime.Gosched()
+						}
+					}
+				}()
+				rounds := uint32(effort(t, 100_000))
+				words := make([]atomic.Uint32, 2) // how often each side has been served
+				key := func(i int) parking.Key { return parking.Key{Addr: parking.AddrOf(&words[i])} }
+				within(t, patience, func() {
+					concurrently(2, func(me int) {
+						for n := uint32(1); n <= rounds; n++ {
+							other := 1 - me
+							words[other].Add(1)
+							if tab.Waiting(key(other)) {
+								tab.UnparkOne(key(other), nil)
+							}
+							for words[me].Load() < n {
+								tab.Park(key(me), func() bool { return words[me].Load() < n }, nil, nil, parking.Options{})
+							}
+						}
+					})
+				})
+				stop.Store(true)
+				<-resizer
+				audit(t, &tab, 0)
+			})
+		}
+	}
+}
+
+func TestWaiting_FollowsTheWaiters(t *testing.T) {
+	var tab parking.Table
+	if err := tab.SetSlots(4096, 0); err != nil {
+		t.Fatal(err)
+	}
+	k := keys(t, 1)[0]
+	for range 3 {
+		s := sleep(&tab, k, parking.Options{})
+		for _, n := range someSizes {
+			if !tab.Waiting(k) {
+				t.Fatal("a parked goroutine does not count")
+			}
+			if err := tab.SetSlots(n, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tab.UnparkOne(k, nil)
+		s.wait(t)
+		if tab.Waiting(k) {
+			t.Fatal("nobody is parked")
+		}
+	}
+}
+
+// Waking an address that nobody waits on takes no bucket lock: it goes through
+// while somebody holds the bucket.
+func TestWakeWithoutWaiters_TakesNoLock(t *testing.T) {
+	var tab parking.Table
+	k := keys(t, 1)[0]
+	s := sleep(&tab, k, parking.Options{})
+	tab.UnparkOne(k, nil)
+	s.wait(t)
+
+	unlock := tab.LockBucket(k) // pins: a wait for the lock would never end
+	a, b := tab.UnparkOne(k, nil), tab.UnparkAll(k, nil)
+	unlock()
+	if a.Unparked+b.Unparked != 0 {
+		t.Error("woke somebody")
+	}
+}
