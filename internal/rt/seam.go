@@ -1,0 +1,28 @@
+//go:build !sim
+
+package rt
+
+import "sync/atomic"
+
+// The names through which this package reaches the scheduler and shared memory.
+// seam_sim.go has the simulator's.
+type (
+	atomicUint32 = atomic.Uint32
+	sleep        = realSleep
+)
+
+func pin() int           { return realPin() }
+func unpin()             { realUnpin() }
+func nanotime() int64    { return realNanotime() }
+func cputicks() int64    { return realCputicks() }
+func canSpin(i int) bool { return realCanSpin(i) }
+func random() uint32     { return realRandom() }
+func goyield()           { realGoyield() }
+func fatal(msg string)   { realFatal(msg) }
+func throw(msg string)   { realThrow(msg) }
+
+//go:norace
+func (p *Parker) suspend(reason Reason, skip int) { p.realSuspend(reason, skip+1) }
+
+//go:norace
+func (p *Parker) resume(skip int) { p.realResume(skip + 1) }
