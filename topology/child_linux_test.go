@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/sys/unix"
 )
@@ -135,6 +136,21 @@ func makeCpuset(t *testing.T, cpu string) string {
 		t.Skipf("no cpuset can be made here: %v; testdata has such trees", err)
 	}
 	return dir
+}
+
+func TestMachineWhoseDescriptionMakesNoSense(t *testing.T) {
+	tree := fstest.MapFS{"sys/devices/system/cpu/online": {Data: []byte("garbage")}}
+	for allowed, want := range map[string]string{"96-99": "96-99", "": firstCPUs().String()} {
+		m, err := readRoot(tree, mustParse(t, allowed))
+		if err == nil || !strings.HasPrefix(err.Error(), "topology: sys/devices/system/cpu/online: ") {
+			t.Errorf("error %v", err)
+		}
+		topo := newTopology(m, LLC)
+		checkInvariants(t, topo)
+		if topo.Allowed().String() != want || topo.NumDomains() != 1 {
+			t.Errorf("%v, allowed %s, want %s", topo, topo.Allowed(), want)
+		}
+	}
 }
 
 func TestEnvironmentOfAProcess(t *testing.T) {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -70,15 +71,10 @@ func discover(lookup func(key string) (string, bool), envErr error) (*Topology, 
 		if err == nil {
 			return t.GroupBy(grouping), envErr
 		}
-		envErr = err
+		envErr = errors.Join(envErr, err)
 	}
 	m, err := readMachine()
-	if err == nil {
-		err = envErr
-	} else if envErr != nil {
-		err = fmt.Errorf("%w\n%w", envErr, err)
-	}
-	return newTopology(m, grouping), err
+	return newTopology(m, grouping), errors.Join(envErr, err)
 }
 
 var groupings = map[string]Grouping{"llc": LLC, "node": Node, "none": None}

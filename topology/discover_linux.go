@@ -1,24 +1,30 @@
 package topology
 
 import (
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// readMachine reads this machine. Together with an error it returns what is
-// known without sysfs.
+// readMachine reads this machine.
 func readMachine() (machine, error) {
-	allowed := affinity()
-	m, err := readTree(os.DirFS("/"), allowed)
-	if err != nil {
-		if allowed.Empty() {
-			allowed = firstCPUs()
-		}
-		m = oneNode("affinity", allowed)
-	}
+	m, err := readRoot(os.DirFS("/"), affinity())
 	describe(&m)
 	return m, err
+}
+
+// readRoot reads a tree as readTree does. Together with an error it returns what
+// is known without the tree.
+func readRoot(tree fs.FS, allowed Set) (machine, error) {
+	m, err := readTree(tree, allowed)
+	if err == nil {
+		return m, nil
+	}
+	if allowed.Empty() {
+		allowed = firstCPUs()
+	}
+	return oneNode("affinity", allowed), err
 }
 
 // affinity returns the CPUs that the main thread may run on and that are online;

@@ -120,7 +120,7 @@ func TestEnvironment(t *testing.T) {
 		{map[string]string{"topology": "2x3x8", "domains": "node"}, nil, 2},
 	} {
 		m, err := discover(lookupIn(c.values), c.envErr)
-		if err != c.envErr {
+		if !errors.Is(err, c.envErr) {
 			t.Errorf("%v: error %v, want %v", c.values, err, c.envErr)
 		}
 		checkInvariants(t, m)
@@ -131,6 +131,14 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%v: the source is %s", c.values, m.source)
 		}
 	}
+}
+
+func TestEnvironmentThatIsNotUnderstood(t *testing.T) {
+	m, err := discover(lookupIn(map[string]string{"topology": "big"}), nil)
+	if err == nil || err.Error() != `topology: "big" is not a shape such as 4x8 or 2x12x16` || m.source == "synthetic" {
+		t.Errorf("%v, %v", m, err)
+	}
+	checkInvariants(t, m)
 }
 
 // FuzzEnv: any value of SYNC2 gives a topology, faked as it says if it is right,
