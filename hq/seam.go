@@ -1,3 +1,5 @@
+//go:build !sim
+
 package hq
 
 import (
@@ -20,3 +22,12 @@ func pin() int        { return rt.Pin() }
 func unpin()          { rt.Unpin() }
 func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
+
+const sleepSlots = 64
+
+// slotNumber spreads locks over the sleep slots by the bucket that they are the
+// first word of: 64 bytes apart.
+func slotNumber(addr uintptr) uintptr { return addr / 64 % sleepSlots }
+
+// mutant is a fault that the simulator can put into this package; here none.
+func mutant(string) bool { return false }

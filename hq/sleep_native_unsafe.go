@@ -20,8 +20,6 @@ type sleeper struct {
 	next   *sleeper // immutable once pushed, until taken
 }
 
-const sleepSlots = 64
-
 type sleepSlot struct {
 	top atomicPointer[sleeper]
 	_   [56]byte
@@ -29,10 +27,7 @@ type sleepSlot struct {
 
 var slots [sleepSlots]sleepSlot
 
-// slotOf spreads locks by the bucket they are the first word of: 64 bytes apart.
-func (l *Lock) slotOf() *sleepSlot {
-	return &slots[uintptr(unsafe.Pointer(l))/64%sleepSlots]
-}
+func (l *Lock) slotOf() *sleepSlot { return &slots[slotNumber(uintptr(unsafe.Pointer(l)))] }
 
 // sleep parks the calling goroutine, which is not pinned, until an unlock of l.
 // It may return early.

@@ -2,9 +2,7 @@ package parking
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"runtime"
-	"sync"
 
 	"github.com/hqsync/hqsync/internal/race"
 )
@@ -149,15 +147,16 @@ func (t *Table) Immutable() bool {
 	return h != nil && h.fixed
 }
 
-// globalHash returns the hash that tables share: 256 buckets for each CPU,
+// newGlobalHash makes the hash that tables share: 256 buckets for each CPU,
 // rounded up to a power of two, in one array until there is one for each NUMA
 // node.
-var globalHash = sync.OnceValue(func() *hash {
-	n := 1 << bits.Len(uint(256*runtime.NumCPU()-1))
-	h := newHash(n, rand.Uint64()|1, true)
+//
+//go:norace
+func newGlobalHash() *hash {
+	h := newHash(1<<bits.Len(uint(256*runtime.NumCPU()-1)), multiplier(), true)
 	h.global = true
 	return h
-})
+}
 
 // grow enlarges a table that sizes itself. Only a goroutine that is about to
 // park comes here, before it queues; if somebody else is at it already, it goes

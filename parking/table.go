@@ -1,10 +1,6 @@
 package parking
 
-import (
-	"math/bits"
-	"math/rand/v2"
-	"runtime"
-)
+import "math/bits"
 
 // A Table is a hash table of parked goroutines. The zero value is ready to use
 // and costs no buckets until the first goroutine parks. A Table must not be
@@ -61,7 +57,7 @@ type spot struct {
 //
 //go:norace
 func (h *hash) spot(key Key) spot {
-	x := uint64(key.Addr) * h.mult
+	x := scatter(key.Addr, h.mult)
 	return spot{&h.buckets[x>>h.shift], x << (64 - h.shift)}
 }
 
@@ -86,14 +82,9 @@ func (t *Table) first() *hash {
 //go:norace
 func (t *Table) birth() {
 	if t.mult == 0 {
-		t.mult = rand.Uint64() | 1
+		t.mult = multiplier()
 		t.space.Store(spaces.Add(1))
 	}
-}
-
-// initialSlots is enough for one contended address for each P or so.
-func initialSlots() int {
-	return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1)))
 }
 
 // lock locks the bucket that key belongs to and returns it with the place of

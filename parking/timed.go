@@ -17,7 +17,7 @@ type alarm struct {
 	ticket  uint32      // a kick for an earlier wait of the same record misses
 	running atomicInt32 // callbacks that have not returned, and may yet be called
 
-	timer *time.Timer // nil if there is no deadline
+	timer func() bool // stops the timer; nil if there is no deadline
 	undo  func() bool // nil if there is no context
 }
 
@@ -25,11 +25,11 @@ type alarm struct {
 func (a *alarm) set(timeout time.Duration, ctx context.Context) {
 	if timeout < forever {
 		a.running.Add(1)
-		a.timer = time.AfterFunc(timeout, a.ring)
+		a.timer = afterFunc(timeout, a.ring)
 	}
 	if ctx != nil && ctx.Done() != nil {
 		a.running.Add(1)
-		a.undo = context.AfterFunc(ctx, a.ring)
+		a.undo = afterCancel(ctx, a.ring)
 	}
 }
 
@@ -45,7 +45,7 @@ func (a *alarm) ring() {
 
 // stop returns when ring does not run and will not.
 func (a *alarm) stop() {
-	if a.timer != nil && a.timer.Stop() {
+	if a.timer != nil && a.timer() {
 		a.running.Add(-1)
 	}
 	if a.undo != nil && a.undo() {
@@ -66,7 +66,7 @@ const forever = time.Duration(math.MaxInt64)
 //go:norace
 func (t *Table) parkTimed(w *waiter, ticket uint32, timedOut func(Key, bool), opts *Options) Outcome {
 	race.Enable()
-	begin, timeout := time.Now(), forever
+	begin, timeout := now(), forever
 	if !opts.Deadline.IsZero() {
 		timeout = opts.Deadline.Sub(begin)
 	}
@@ -97,7 +97,7 @@ func (t *Table) parkTimed(w *waiter, ticket uint32, timedOut func(Key, bool), op
 	if left {
 		outcome = Canceled
 		// Measured from begin, not against the deadline, whose clock may have been set back.
-		if timeout < forever && time.Since(begin) >= timeout {
+		if timeout < forever && now().Sub(begin) >= timeout {
 			outcome = TimedOut
 		}
 	}

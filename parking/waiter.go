@@ -40,7 +40,7 @@ type waiter struct {
 //
 //go:norace
 func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
-	w = waiters.Get().(*waiter)
+	w = getWaiter()
 	w.addr.Store(key.Addr)
 	w.node.Store(key.Node)
 	w.space = t.space.Load()
@@ -60,7 +60,7 @@ func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
 func (w *waiter) waited() int64 { return nanotime() - w.since }
 
 //go:norace
-func (w *waiter) free() { waiters.Put(w) }
+func (w *waiter) free() { putWaiter(w) }
 
 // clear resets the links.
 //

@@ -15,7 +15,7 @@ type limit struct {
 	ctx      context.Context
 }
 
-func within(d time.Duration) *limit    { return &limit{deadline: time.Now().Add(d)} }
+func within(d time.Duration) *limit    { return &limit{deadline: now().Add(d)} }
 func until(ctx context.Context) *limit { return &limit{ctx: ctx} }
 func (l *limit) apply(opts *parking.Options) {
 	if l != nil {
@@ -32,5 +32,5 @@ func (l *limit) reached() bool {
 	case l.ctx != nil:
 		return l.ctx.Err() != nil
 	}
-	return !time.Now().Before(l.deadline)
+	return !now().Before(l.deadline)
 }

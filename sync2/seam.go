@@ -1,9 +1,10 @@
-//go:build !sync2_std
+//go:build !sync2_std && !sim
 
 package sync2
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
@@ -25,6 +26,14 @@ func pause(n uint32)     { asm.Pause(n) }
 func yield()             { rt.Yield() }
 func fatal(msg string)   { rt.Fatal(msg) }
 func cputicks() int64    { return rt.Cputicks() }
+
+func now() time.Time { return time.Now() }
+
+// overdue reports whether a waiter has been overtaken for long enough.
+func overdue(waited int64) bool { return waited > handoffAfter }
+
+// mutant is a fault that the simulator can put into this package; here none.
+func mutant(string) bool { return false }
 
 // table is where the goroutines of this package park.
 func table() *parking.Table { return parking.Default() }

@@ -156,11 +156,13 @@ func (wg *WaitGroup) enter() bool {
 // in a synctest bubble. The runtime does not tell, but there time.Now has no
 // monotonic reading.
 func waitReason() parking.Reason {
-	if now := time.Now(); now == now.Round(0) {
+	if t := now(); inBubble(t) {
 		return parking.ReasonWaitGroupWaitDurable
 	}
 	return parking.ReasonWaitGroupWait
 }
+
+func inBubble(t time.Time) bool { return t == t.Round(0) }
 
 // Go calls f in a new goroutine and adds that task to the WaitGroup. When f
 // returns, the task is removed from the WaitGroup. f must not panic: the panic

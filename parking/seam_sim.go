@@ -1,0 +1,144 @@
+//go:build sim
+
+package parking
+
+import (
+	"context"
+	"math/bits"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/hqsync/hqsync/asm"
+	"github.com/hqsync/hqsync/hq"
+	"github.com/hqsync/hqsync/internal/rt"
+	"github.com/hqsync/hqsync/internal/sim"
+)
+
+type (
+	atomicUint32  = sim.Uint32
+	atomicInt32   = sim.Int32
+	atomicUintptr = sim.Uintptr
+	resizeMutex   = sim.Mutex
+	parker        = rt.Parker
+)
+
+type atomicPointer[T any] = sim.Pointer[T]
+
+func pin()            { rt.Pin() }
+func unpin()          { rt.Unpin() }
+func nanotime() int64 { return rt.Nanotime() }
+func yield()          { rt.Yield() }
+
+func pause(n uint32) {
+	if sim.Running() {
+		sim.Pause()
+	} else {
+		asm.Pause(n)
+	}
+}
+
+func now() time.Time {
+	if sim.Running() {
+		return time.Unix(0, sim.Nanotime())
+	}
+	return time.Now()
+}
+
+func afterFunc(d time.Duration, f func()) (stop func() bool) { return sim.AfterFunc(d, f).Stop }
+
+func afterCancel(ctx context.Context, f func()) (stop func() bool) {
+	if sim.Running() {
+		return sim.AfterCancel(ctx, f)
+	}
+	return context.AfterFunc(ctx, f)
+}
+
+// A record that came back is not used again in the same run, so that a late use
+// of it is found.
+var (
+	waiters    = sync.Pool{New: func() any { return new(waiter) }}
+	quarantine sim.Quarantine[waiter]
+)
+
+func getWaiter() *waiter {
+	if sim.Running() {
+		return quarantine.Get()
+	}
+	return waiters.Get().(*waiter)
+}
+
+func putWaiter(w *waiter) {
+	if sim.Running() {
+		quarantine.Put(w)
+	} else {
+		waiters.Put(w)
+	}
+}
+
+func multiplier() uint64 {
+	if sim.Running() {
+		return 1
+	}
+	return rand.Uint64() | 1
+}
+
+// In a run addresses differ from schedule to schedule: they are numbered in the
+// order of their first use, from 1.
+var (
+	numbersMu sync.Mutex
+	numbers   = map[uintptr]uint64{}
+)
+
+func scatter(addr uintptr, mult uint64) uint64 {
+	if !sim.Running() {
+		return uint64(addr) * mult
+	}
+	numbersMu.Lock()
+	defer numbersMu.Unlock()
+	n, ok := numbers[addr]
+	if !ok {
+		n = uint64(len(numbers)) + 1
+		numbers[addr] = n
+	}
+	const golden = 0x9E3779B97F4A7C15 // parts 1, 2, 3 in one bit already
+	return n * golden
+}
+
+// ResetForSim makes everything anew that outlives a schedule. One program of
+// this package, or of one that is built on it, is explored at a time.
+func ResetForSim() {
+	numbersMu.Lock()
+	clear(numbers)
+	numbersMu.Unlock()
+	defaultTable = Table{}
+	globalMu.Lock()
+	simGlobal = nil
+	globalMu.Unlock()
+	spaces = atomicUint32{}
+	hq.ResetForSim()
+}
+
+var (
+	globalMu  sync.Mutex
+	simGlobal *hash
+)
+
+func globalHash() *hash {
+	globalMu.Lock()
+	defer globalMu.Unlock()
+	if simGlobal == nil {
+		simGlobal = newGlobalHash()
+	}
+	return simGlobal
+}
+
+func initialSlots() int {
+	if sim.Running() {
+		return 2
+	}
+	return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1)))
+}
+
+func mutant(name string) bool { return sim.Mutant(name) }

@@ -1,0 +1,89 @@
+//go:build sim && !sync2_std
+
+package sync2
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hqsync/hqsync/internal/sim"
+	"github.com/hqsync/hqsync/parking"
+)
+
+// Programs of the model checker: see CONTRIBUTING.md on how to read a trace.
+
+// section is the oracle of exclusion: plain memory that two sections at once
+// would see in each other's hands.
+type section struct{ inside, entered int }
+
+func (s *section) enter() {
+	s.inside++
+	sim.Assert(s.inside == 1, "two owners")
+	sim.Step("in the section")
+	s.entered++
+	s.inside--
+}
+
+// mutexProgram runs the given scripts on one mutex: L lock and unlock, T TryLock,
+// D lock with a deadline that may pass at any point.
+func mutexProgram(scripts ...string) sim.Program {
+	var m *Mutex
+	var s section
+	var want int
+	run := func(script string) func() {
+		return func() {
+			for _, op := range script {
+				switch op {
+				case 'L':
+					m.Lock()
+				case 'T':
+					if !m.TryLock() {
+						want--
+						continue
+					}
+				case 'D':
+					if !m.TryLockFor(time.Millisecond) {
+						want--
+						continue
+					}
+				}
+				s.enter()
+				m.Unlock()
+			}
+		}
+	}
+	p := sim.Program{
+		Name: fmt.Sprint("mutex ", scripts),
+		Setup: func() {
+			parking.ResetForSim()
+			m, s, want = new(Mutex), section{}, 0
+			for _, script := range scripts {
+				want += len(script)
+			}
+			sim.Name(&m.state, "state", "locked", "parked", "awake")
+		},
+		Final: func() error {
+			if st := m.state.Load(); st&^mutexParked != 0 {
+				return fmt.Errorf("state %#x at rest", st)
+			}
+			if s.entered != want {
+				return errors.New("an update was lost")
+			}
+			return nil
+		},
+	}
+	for _, script := range scripts {
+		p.Threads = append(p.Threads, run(script))
+	}
+	return p
+}
+
+func TestModelMutex(t *testing.T) {
+	for _, scripts := range [][]string{{"L", "L"}, {"LL", "LL"}, {"TT", "LL"}, {"DD", "LL"}, {"L", "L", "L"}} {
+		t.Run(fmt.Sprint(scripts), func(t *testing.T) {
+			sim.Run(t, mutexProgram(scripts...), sim.Options{Time: 60 * time.Second, Budget: 3_000_000})
+		})
+	}
+}
