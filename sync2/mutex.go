@@ -319,7 +319,7 @@ func (m *Mutex) wake() (waited int64, handed bool) {
 		key := keyOf(&m.state)
 		if table().Waiting(key) {
 			r := table().UnparkOne(key, func(r parking.UnparkResult) parking.UnparkToken {
-				handed = overdue(r.Waited) && m.handOff(r.More)
+				handed = r.Unparked != 0 && overdue(r.Waited) && m.handOff(r.More)
 				if handed {
 					return handedOff
 				}
