@@ -92,7 +92,7 @@ func TestContractWaitWhileEqual32SeesChange(t *testing.T) {
 		body.StoreRelease32(word, old32)
 		time.AfterFunc(5*time.Millisecond, func() { body.StoreRelease32(word, new32) })
 		if got := body.WaitWhileEqual32(word, old32, 1<<32-1); got != new32 {
-			t.Errorf("returned %#x after the word changed to %#x", got, new32)
+			t.Errorf("returned %#x after the word changed to %#x", got, uint32(new32))
 		}
 	})
 }

@@ -29,11 +29,12 @@ func HeavyFenceAvailable() bool { return heavyFenceAvailable() }
 // RegisterHeavyFence registers the process for [HeavyFence], executes one, and
 // reports whether that worked. Calls after the first cost one load.
 //
-// The kernel waits for all CPUs to have scheduled once: 5 to 25 ms with the Go
-// runtime's threads around. That is too much for a package initialisation, and
-// for a pinned goroutine; the calling thread blocks without holding its P, so
-// call it unpinned, from the first slow path that is about to need the fence.
-// It is optional.
+// The kernel waits for every CPU to have scheduled once, as soon as the process
+// has a second thread, which under Go is always: some ten milliseconds
+// (TestRegistrationTime prints them). That is too much for a package
+// initialisation, and for a pinned goroutine. The calling thread blocks without
+// holding its P, so call it unpinned, from the first slow path that is about to
+// need the fence. It is optional: the first HeavyFence does the same.
 func RegisterHeavyFence() bool { return registerHeavyFence() }
 
 // HeavyFenceLost reports whether the kernel has refused [HeavyFence] after it

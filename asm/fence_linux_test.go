@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -222,12 +223,53 @@ func TestDrainByVisitRestoresAffinity(t *testing.T) {
 	}
 }
 
+// role tells a child process which part of a test it is.
+const role = "ASM_TEST_ROLE"
+
+// startSelf runs one test of this binary in a child process, and returns its
+// output. It skips the test where a child cannot run.
+func startSelf(t *testing.T, name, part string) string {
+	if !HeavyFenceAvailable() {
+		t.Skip("this kernel offers no membarrier")
+	}
+	args := append(strings.Fields(os.Getenv("HQSYNC_EXEC")), os.Args[0], "-test.run=^"+name+"$", "-test.v")
+	child := exec.Command(args[0], args[1:]...)
+	child.Env = append(os.Environ(), role+"="+part)
+	text, err := child.CombinedOutput()
+	out := string(text)
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		t.Skipf("HQSYNC_EXEC does not name the emulator that starts %s: %v", os.Args[0], err)
+	case strings.Contains(out, cannotFilter):
+		t.Skipf("no seccomp filter in a child process: %s", out)
+	case err != nil || !strings.Contains(out, childRan):
+		t.Fatalf("child: %v\n%s", err, out)
+	}
+	return out
+}
+
+// TestRegistrationTime prints what a package initialisation would cost that
+// registers the process.
+func TestRegistrationTime(t *testing.T) {
+	if os.Getenv(role) == "register" {
+		for _, which := range []string{"first", "second"} {
+			start := time.Now()
+			if !RegisterHeavyFence() {
+				t.Error("not registered")
+			}
+			t.Logf("the %s call takes %v", which, time.Since(start))
+		}
+		t.Log(childRan)
+		return
+	}
+	t.Log(startSelf(t, "TestRegistrationTime", "register"))
+}
+
 // TestFilteredProcess is the late failure for real: a child process registers,
-// then installs a seccomp filter that refuses membarrier.
+// then installs a seccomp filter that refuses membarrier, and in one case all
+// that could replace it.
 func TestFilteredProcess(t *testing.T) {
-	const role = "ASM_TEST_FILTERED"
 	switch os.Getenv(role) {
-	case "":
 	case "membarrier":
 		filteredChild(t, true, unix.SYS_MEMBARRIER)
 		return
@@ -235,32 +277,14 @@ func TestFilteredProcess(t *testing.T) {
 		filteredChild(t, false, unix.SYS_MEMBARRIER, unix.SYS_MUNMAP, unix.SYS_SCHED_SETAFFINITY)
 		return
 	}
-	if !HeavyFenceAvailable() {
-		t.Skip("this kernel offers no membarrier")
-	}
-	for _, name := range []string{"membarrier", "all"} {
-		t.Run(name, func(t *testing.T) {
-			args := append(strings.Fields(os.Getenv("HQSYNC_EXEC")),
-				os.Args[0], "-test.run=^TestFilteredProcess$", "-test.v")
-			child := exec.Command(args[0], args[1:]...)
-			child.Env = append(os.Environ(), role+"="+name)
-			out, err := child.CombinedOutput()
-			if strings.Contains(string(out), cannotFilter) {
-				t.Skipf("no seccomp filter in a child process: %s", out)
-			}
-			if errors.Is(err, syscall.ENOEXEC) {
-				t.Skipf("HQSYNC_EXEC does not name the emulator that can start %s: %v", os.Args[0], err)
-			}
-			if err != nil || !strings.Contains(string(out), filteredChildRan) {
-				t.Errorf("child: %v\n%s", err, out)
-			}
-		})
+	for _, part := range []string{"membarrier", "all"} {
+		t.Run(part, func(t *testing.T) { startSelf(t, "TestFilteredProcess", part) })
 	}
 }
 
 const (
-	cannotFilter     = "cannot install a seccomp filter"
-	filteredChildRan = "the filtered child has checked everything"
+	cannotFilter = "cannot install a seccomp filter"
+	childRan     = "the child has checked everything"
 )
 
 func filteredChild(t *testing.T, drains bool, refused ...uint32) {
@@ -279,7 +303,7 @@ func filteredChild(t *testing.T, drains bool, refused ...uint32) {
 	if !HeavyFenceLost() || HeavyFenceAvailable() || RegisterHeavyFence() {
 		t.Error("the fence does not count as lost")
 	}
-	t.Log(filteredChildRan)
+	t.Log(childRan)
 }
 
 // refuseSyscalls makes the kernel answer EPERM to the given calls of every

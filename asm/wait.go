@@ -2,8 +2,9 @@ package asm
 
 // Pause gives the CPU n hints that the caller spins: the thread sharing the
 // core gets its resources, and the loop leaves without the penalty of a
-// mispredicted memory order. A hint is not a time: it takes from 10 to 150 ns
-// depending on the CPU (PAUSE on amd64, ISB on arm64). Bound a spin by [Ticks].
+// mispredicted memory order. A hint is not a time: PAUSE on amd64 takes a few
+// cycles on some CPUs and over a hundred on others, ISB on arm64 is in between
+// (BenchmarkPause prints it). Bound a spin by [Ticks].
 //
 // The goroutine cannot be preempted before the last hint, so n bounds what the
 // caller adds to the time that stopping the world takes.

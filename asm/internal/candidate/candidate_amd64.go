@@ -28,7 +28,7 @@ func TestAndSetBit32(p *uint32, bit uint32) (was bool)
 func MemoryFence()
 
 // TimedPause sleeps for the given ticks in state C0.1. It needs WAITPKG. The
-// kernel may end it sooner (100 µs by default).
+// kernel may end it sooner, Linux after 100,000 ticks by default.
 func TimedPause(ticks uint64)
 
 // WaitUMWAIT32 waits while *p == v, for the given ticks at most, and returns
