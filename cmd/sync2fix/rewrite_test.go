@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -176,16 +175,25 @@ func hasBlockComment(src []byte) bool {
 	return false
 }
 
-// The standard library and the go command have some thousand files that import sync, by many hands.
+// Some hundred files of the standard library import sync, written by many hands.
 func TestRewrite_HoldsItsPropertiesOnTheGoTree(t *testing.T) {
-	root := filepath.Join(runtime.GOROOT(), "src")
+	root := filepath.Join(goOutput(t, "env", "GOROOT"), "src")
 	files := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") {
+		if err != nil {
 			return err
 		}
+		if entry.IsDir() {
+			if path == filepath.Join(root, "cmd") {
+				return fs.SkipDir // twice as much again
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
 		src, err := os.ReadFile(path)
-		if err != nil || !imports(src, stdPath) || len(src) > 1<<16 {
+		if err != nil || !imports(src, stdPath) || len(src) > 1<<15 {
 			return err // a few tables of a megabyte would take most of the time
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), path, src, parser.SkipObjectResolution); err != nil {
@@ -198,8 +206,8 @@ func TestRewrite_HoldsItsPropertiesOnTheGoTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if t.Logf("%d files", files); files < 500 {
-		t.Errorf("only %d files below %s import sync; expected at least 500", files, root)
+	if t.Logf("%d files", files); files < 200 {
+		t.Errorf("only %d files below %s import sync; expected at least 200", files, root)
 	}
 }
 
@@ -237,7 +245,7 @@ func randomFile(r *rand.Rand) []byte {
 
 func TestRewrite_HoldsItsPropertiesOnRandomImports(t *testing.T) {
 	rewritten, formatted := 0, 0
-	for seed := range uint64(20000) {
+	for seed := range uint64(5000) {
 		src := randomFile(rand.New(rand.NewPCG(seed, 0)))
 		if _, err := parser.ParseFile(token.NewFileSet(), "", src, 0); err != nil {
 			t.Fatalf("seed %d: the generator wrote a file that does not parse: %v\n%s", seed, err, src)
@@ -253,7 +261,7 @@ func TestRewrite_HoldsItsPropertiesOnRandomImports(t *testing.T) {
 		}
 	}
 	t.Logf("%d files rewritten, %d of them gofmt-clean", rewritten, formatted)
-	if rewritten < 5000 || formatted < 1000 {
+	if rewritten < 2000 || formatted < 500 {
 		t.Error("the generator has become too tame")
 	}
 }
