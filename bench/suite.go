@@ -262,6 +262,7 @@ func (c *cell) row(spec rowSpec, measured series) result.Row {
 	}
 	if spec.against != "" {
 		row.Against = spec.against
+		row.Label += ", against " + spec.against
 	}
 	for arm, samples := range measured {
 		for _, s := range samples {

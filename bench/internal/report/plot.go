@@ -110,9 +110,6 @@ func dots(rows []result.Row) (template.HTML, error) {
 	for i, row := range rows {
 		y := float64(len(rows) - 1 - i)
 		names[len(rows)-1-i] = row.Label
-		if row.Against != result.Sync {
-			names[len(rows)-1-i] += " / " + row.Against
-		}
 		for _, e := range []stats.Estimate{row.Ratio, row.Gauge} {
 			if e.N > 0 {
 				lo, hi = min(lo, e.Median), max(hi, e.Median)
