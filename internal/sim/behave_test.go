@@ -135,17 +135,131 @@ func TestPause_DeadlineMayPassWhileOthersCouldRun(t *testing.T) {
 	wantOutcomes(t, p, sim.Options{}, "seen", "timed out")
 }
 
-func TestPark_TakesAnUnparkThatCameFirst(t *testing.T) {
+func TestPark_TakesExactlyOneUnparkPerWait(t *testing.T) {
 	var p *sim.Parker
-	prog := threads(func() { p.Park("test"); p.Park("test") }, func() { p.Unpark() }, func() {})
+	wait := func() { p.Prepare(); p.Park("test") }
+	prog := threads(wait, func() { p.Unpark() })
 	prog.Setup = func() { p = new(sim.Parker) }
-	wantFailure(t, prog, sim.Options{}, sim.KindDeadlock, "T0 is parked (test)")
+	wantFailure(t, prog, sim.Options{}, sim.KindMisuse, "T1: Unpark of a Parker that does not wait") // before Prepare
 
+	prog.Setup = func() { p = new(sim.Parker); p.Prepare() }
 	prog.Threads[0] = func() { p.Park("test") }
-	outcomes(t, prog, sim.Options{})
+	wantFailure(t, prog, sim.Options{}, sim.KindMisuse, "without Prepare") // what Setup does to a Parker is outside the run
 
-	prog.Threads[2] = func() { p.Unpark() }
-	wantFailure(t, prog, sim.Options{}, sim.KindMisuse, "unparks twice")
+	var queued *sim.Uint32
+	prog.Setup = func() { p, queued = new(sim.Parker), new(sim.Uint32) }
+	prog.Threads[0] = func() { p.Prepare(); queued.Store(1); p.Park("test") }
+	prog.Threads[1] = func() { sim.WaitWhileEqual32(queued, 0); p.Unpark() }
+	outcomes(t, prog, sim.Options{})
+	prog.Threads[0] = func() { p.Prepare(); queued.Store(1); p.Park("test"); p.Prepare(); p.Park("again") }
+	wantFailure(t, prog, sim.Options{}, sim.KindDeadlock, "T0 is parked (again)")
+	prog.Threads[1] = func() { sim.WaitWhileEqual32(queued, 0); p.Unpark(); p.Unpark() }
+	wantFailure(t, prog, sim.Options{}, sim.KindMisuse, "T1: Unpark of a Parker that does not wait")
+}
+
+// TestPark_KickRacesUnpark is a wait with a time-out by the rules of Parker, in and outside of a run.
+func TestPark_KickRacesUnpark(t *testing.T) {
+	var (
+		p      *sim.Parker
+		mu     *sim.Mutex
+		queued bool
+		ticket uint32
+		how    string
+	)
+	dequeue := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		was := queued
+		queued = false
+		return was
+	}
+	prog := threads(
+		func() {
+			ticket = p.Prepare()
+			mu.Lock()
+			queued = true
+			mu.Unlock()
+			tm := sim.AfterFunc(time.Microsecond, func() { p.Kick(ticket) })
+			how = "woken"
+			for p.Park("test") == sim.Kicked {
+				if dequeue() {
+					p.Leave()
+					how = "timed out"
+					break
+				}
+				p.Rearm()
+			}
+			tm.Stop()
+			old := ticket
+			if ticket = p.Prepare(); ticket == old {
+				sim.Failf("ticket %d twice", old)
+			}
+			p.Leave()
+		},
+		func() {
+			if dequeue() {
+				p.Unpark()
+			}
+		})
+	prog.Setup = func() { p, mu, queued, how = new(sim.Parker), new(sim.Mutex), false, "" }
+	prog.Outcome = func() string { return how }
+	wantOutcomes(t, prog, sim.Options{}, "timed out", "woken")
+
+	prog.Setup()
+	prog.Threads[0]() // for real: nobody unparks
+	if how != "timed out" {
+		t.Errorf("outside: %s", how)
+	}
+}
+
+// goParker is the state machine of internal/rt's Parker, as far as Park and Unpark go.
+type goParker struct {
+	state sim.Uint32 // 0 queued, 1 parked, 2 signalled
+	g     uintptr
+}
+
+func (p *goParker) park() {
+	for p.state.Load() != 2 {
+		sim.Gopark(func(g uintptr) bool {
+			p.g = g
+			return sim.Mutant("commit stores") && p.state.Swap(1) != 3 || p.state.CompareAndSwap(0, 1)
+		}, "test")
+	}
+}
+
+func (p *goParker) unpark() {
+	if p.state.Swap(2) == 1 {
+		sim.Goready(p.g)
+	}
+}
+
+func TestGopark_CommitRacesGoready(t *testing.T) {
+	var p *goParker
+	prog := threads(func() { p.park() }, func() { p.unpark() })
+	prog.Setup = func() { p = new(goParker) }
+	for _, r := range []sim.ReadyPolicy{sim.AnyP, sim.RunNext} {
+		outcomes(t, prog, sim.Options{Ready: r})
+	}
+	wantFailure(t, prog, sim.Options{Mutant: "commit stores"}, sim.KindDeadlock, "T0 is parked (test)")
+	prog.Threads = []func(){func() {}, func() { sim.Goready(1) }}
+	wantFailure(t, prog, sim.Options{}, sim.KindMisuse, "Goready of T0, which is not parked")
+}
+
+func TestSemaphore_InARun(t *testing.T) {
+	var (
+		s   *sim.Semaphore
+		got string
+	)
+	p := threads(func() { got = fmt.Sprint(s.AcquireFor(time.Second)) }, func() { s.ReleaseOne(); s.ReleaseOne() })
+	p.Setup = func() { s = new(sim.Semaphore) }
+	p.Outcome = func() string { return got }
+	wantOutcomes(t, p, sim.Options{}, "false", "true")
+	p.Threads[0] = func() { s.Acquire(); s.Acquire() }
+	p.Outcome = nil
+	p.Threads[1] = func() { s.Release(); s.Release() }
+	outcomes(t, p, sim.Options{})
+	p.Threads[1] = func() { s.ReleaseOne(); s.ReleaseOne() }
+	wantFailure(t, p, sim.Options{}, sim.KindDeadlock, "T0 waits")
 }
 
 // TestReadyPolicy_RunNextKeepsTheWakerFirst: what the waker does before it blocks comes before what the woken one does.
@@ -155,45 +269,34 @@ func TestReadyPolicy_RunNextKeepsTheWakerFirst(t *testing.T) {
 		order []string
 	)
 	say := func(s string) { sim.Step(s); order = append(order, s) }
+	var queued *sim.Uint32
 	prog := threads(
-		func() { p.Park("test"); say("woken") },
-		func() { p.Unpark(); say("a"); sim.Yield(); say("b") })
-	prog.Setup = func() { p, order = new(sim.Parker), order[:0] }
+		func() { p.Prepare(); queued.Store(1); p.Park("test"); say("woken") },
+		func() {
+			sim.WaitWhileEqual32(queued, 0)
+			sim.Yield()
+			p.Unpark()
+			say("a")
+			sim.Yield()
+			say("b")
+		})
+	prog.Setup = func() { p, queued, order = new(sim.Parker), new(sim.Uint32), order[:0] }
 	prog.Outcome = func() string { return strings.Join(order, " ") }
-	wantOutcomes(t, prog, sim.Options{}, "a b woken", "a woken b", "woken a b")
-	wantOutcomes(t, prog, sim.Options{Ready: sim.RunNext}, "a b woken", "a woken b", "woken a b") // Unpark may come before Park
-
-	var parked *sim.Uint32
-	prog.Setup = func() { p, parked, order = new(sim.Parker), new(sim.Uint32), order[:0] }
-	prog.Threads[0] = func() { sim.Atomically(func() { parked.Store(1) }); p.Park("test"); say("woken") }
-	prog.Threads[1] = func() {
-		sim.WaitWhileEqual32(parked, 0)
-		sim.Yield()
-		p.Unpark()
-		say("a")
-		sim.Yield()
-		say("b")
-	}
-	prog.Names = []string{"sleeper", "waker"}
-	if got := outcomes(t, prog, sim.Options{Ready: sim.RunNext, Strategy: sim.Exhaustive(0)}); !reflect.DeepEqual(got, []string{"a woken b"}) {
-		t.Errorf("outcomes %q", got)
-	}
-	if got := outcomes(t, prog, sim.Options{Ready: sim.AnyP, Strategy: sim.Exhaustive(1)}); !reflect.DeepEqual(got, []string{"a woken b", "woken a b"}) {
-		t.Errorf("outcomes %q", got)
-	}
+	wantOutcomes(t, prog, sim.Options{Ready: sim.RunNext, Strategy: sim.Exhaustive(0)}, "a woken b")
+	wantOutcomes(t, prog, sim.Options{Ready: sim.AnyP, Strategy: sim.Exhaustive(1)}, "a woken b", "woken a b")
 }
 
 func TestPin_Rules(t *testing.T) {
 	var p *sim.Parker
 	setup := func() { p = new(sim.Parker) }
 	for text, f := range map[string]func(){
-		"Park while pinned":             func() { sim.Pin(); p.Park("test") },
+		"Park while pinned":             func() { p.Prepare(); sim.Pin(); p.Park("test") },
 		"Sleep while pinned":            func() { sim.Pin(); sim.Sleep(1) },
 		"unpins without being pinned":   func() { sim.Pin(); sim.Unpin(); sim.Unpin() },
 		"ended while pinned":            func() { sim.Pin() },
 		"the look needs to be pinned":   func() { sim.MustPinned("the look") },
 		"the wait while pinned":         func() { sim.Pin(); sim.MustNotPinned("the wait") },
-		"would block inside Atomically": func() { sim.Atomically(func() { p.Park("test") }) },
+		"would block inside Atomically": func() { p.Prepare(); sim.Atomically(func() { p.Park("test") }) },
 	} {
 		wantFailure(t, sim.Program{Setup: setup, Threads: []func(){f}}, sim.Options{}, sim.KindMisuse, text)
 	}
@@ -303,7 +406,7 @@ func TestSleep_LetsOthersRun(t *testing.T) {
 func TestContext_CancelRacesTheEnd(t *testing.T) {
 	var (
 		c    *sim.Context
-		p    *sim.Parker
+		p    *sim.Semaphore
 		done *sim.Uint32
 		how  string
 	)
@@ -311,19 +414,19 @@ func TestContext_CancelRacesTheEnd(t *testing.T) {
 		func() {
 			stop := sim.AfterCancel(context.WithValue(c, "k", "v"), func() {
 				if done.CompareAndSwap(0, 1) {
-					p.Unpark()
+					p.Release()
 				}
 			})
-			p.Park("test")
+			p.Acquire()
 			how = fmt.Sprint(done.Load(), stop(), c.Err())
 		},
 		func() { c.Cancel() },
 		func() {
 			if done.CompareAndSwap(0, 2) {
-				p.Unpark()
+				p.Release()
 			}
 		})
-	prog.Setup = func() { c, p, done = sim.NewContext(), new(sim.Parker), new(sim.Uint32) }
+	prog.Setup = func() { c, p, done = sim.NewContext(), new(sim.Semaphore), new(sim.Uint32) }
 	prog.Outcome = func() string { return how }
 	wantOutcomes(t, prog, sim.Options{},
 		"1 false context canceled", "2 false context canceled", "2 true <nil>", "2 true context canceled")

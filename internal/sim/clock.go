@@ -43,7 +43,6 @@ type Timer struct {
 	e       *engine
 	real    *time.Timer
 	f       func()
-	wake    *thread // instead of f: Sleep
 	when    int64
 	pending bool
 	w       *word
@@ -58,15 +57,8 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 	}
 	t.point(opTimer, nil)
 	t.drainAll()
-	tm := t.startTimer(d)
-	tm.f = f
-	t.e.note(t, tm.w, value{}, value{n: 1}, d.String())
-	return tm
-}
-
-func (t *thread) startTimer(d time.Duration) *Timer {
 	e := t.e
-	tm := &Timer{e: e, pending: true, when: e.now + max(int64(d), 0)}
+	tm := &Timer{e: e, pending: true, when: e.now + max(int64(d), 0), f: f}
 	t.serial++
 	tm.place = t.hash
 	if e.byState {
@@ -77,6 +69,7 @@ func (t *thread) startTimer(d time.Duration) *Timer {
 	tm.w.place = tm.place
 	e.commit(tm.w, value{n: 1}, t.hash)
 	e.timers = append(e.timers, tm)
+	e.note(t, tm.w, value{}, value{n: 1}, d.String())
 	return tm
 }
 
@@ -105,18 +98,41 @@ func Sleep(d time.Duration) {
 	t.point(opSleep, nil)
 	t.unpinnedFor("Sleep")
 	t.drainAll()
-	tm := t.startTimer(d)
-	tm.wake = t
 	t.e.note(t, nil, value{}, value{}, d.String())
+	t.limit(d)
 	t.block(asleep, "Sleep")
+}
+
+// limit lets the clock end the thread's next wait.
+func (t *thread) limit(d time.Duration) {
+	t.until = t.e.now + max(int64(d), 0)
+	t.limited, t.late = true, false
+}
+
+// expire is what the clock does to a thread that waits with a limit.
+func (e *engine) expire(t *thread) *thread {
+	e.now = max(e.now, t.until)
+	t.limited, t.late = false, true
+	t.status = ready
+	t.hash = mix(t.hash, uint64(e.now))
+	if e.tracing {
+		e.noteText(t, "its time is over")
+	}
+	e.ran(t)
+	return t
 }
 
 // gatherTime lists what the passing of time can do.
 func (e *engine) gatherTime() {
-	if len(e.timers) > 0 && (e.opt.Timers == AnyTime || len(e.opts) == 0) {
+	if e.opt.Timers == AnyTime || len(e.opts) == 0 {
 		for i, tm := range e.timers {
-			if tm.pending && (e.n < maxThreads || tm.wake != nil) {
+			if tm.pending && e.n < maxThreads {
 				e.opts = append(e.opts, option{optTimer, uint8(i), 0})
+			}
+		}
+		for _, t := range e.threads[:e.n] {
+			if t.limited && (t.status == waiting || t.status == asleep) {
+				e.opts = append(e.opts, option{optLate, uint8(t.id), 0})
 			}
 		}
 	}
@@ -135,12 +151,7 @@ func (e *engine) fire(i int) *thread {
 	tm.pending = false
 	e.now = max(e.now, tm.when)
 	e.commit(tm.w, value{}, mix(tm.w.history, 6))
-	t := tm.wake
-	if t != nil {
-		t.status = ready
-	} else {
-		t = e.spawn(timerName(i), tm.f, tm.place)
-	}
+	t := e.spawn(timerName(i), tm.f, tm.place)
 	if e.tracing {
 		e.noteText(t, "timer fires")
 	}

@@ -136,6 +136,7 @@ func TestOutside_OtherGoroutinesStayReal(t *testing.T) {
 				mu.Unlock()
 				count.Add(1)
 				sim.Yield()
+				park[g].Prepare()
 				park[g].Unpark()
 				park[g].Park("test")
 			}

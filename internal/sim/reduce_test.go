@@ -191,6 +191,7 @@ func parkProgram() sim.Program {
 		},
 		Threads: []func(){
 			func() {
+				e.p.Prepare()
 				e.waiters.Store(1)
 				if sim.Mutant("look after the announcement left out") || e.set.Load() == 0 {
 					e.p.Park("event")
@@ -219,7 +220,7 @@ func parkProgram() sim.Program {
 // timerProgram is a wait with a time-out, which races the signal.
 func timerProgram() sim.Program {
 	var (
-		state *sim.Uint32 // 0 waiting, 1 signalled, 2 timed out
+		state *sim.Uint32 // 3 waiting, 1 signalled, 2 timed out
 		p     *sim.Parker
 		who   string
 	)
@@ -232,8 +233,10 @@ func timerProgram() sim.Program {
 		},
 		Threads: []func(){
 			func() {
+				p.Prepare()
+				state.Store(3)
 				tm := sim.AfterFunc(5, func() {
-					if state.CompareAndSwap(0, 2) {
+					if state.CompareAndSwap(3, 2) {
 						p.Unpark()
 					}
 				})
@@ -241,7 +244,7 @@ func timerProgram() sim.Program {
 				who = fmt.Sprint(state.Load(), tm.Stop())
 			},
 			func() {
-				if state.CompareAndSwap(0, 1) {
+				if state.CompareAndSwap(3, 1) {
 					p.Unpark()
 				}
 			},

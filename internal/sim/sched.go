@@ -47,13 +47,16 @@ const (
 	opReturn
 	opDrain
 	opAtomic
+	opKick
+	opRearm
+	opLeave
 )
 
 func (op opcode) String() string {
 	return [...]string{"start", "Load", "Store", "Swap", "CAS", "Add", "And", "Or", "LoadPlain", "LoadAcquire", "StorePlain",
 		"StoreRelease", "Fence", "HeavyFence", "Pause", "Wait", "Yield", "Park", "Unpark", "Lock", "TryLock", "Unlock", "Pin",
 		"Unpin", "CPU", "AfterFunc", "Stop", "Sleep", "Go", "Cancel", "Poison", "Step", "call", "return", "drain",
-		"Atomically"}[op]
+		"Atomically", "Kick", "Rearm", "Leave"}[op]
 }
 
 // optKind is what an option does. The letters spell schedules.
@@ -65,10 +68,11 @@ const (
 	optTimer                 // fire the timer
 	optTick                  // let time pass for the thread, which spins to a deadline
 	optIPI                   // deliver heavy fences to the thread
+	optLate                  // let the thread's time limit pass
 	optValue                 // not an option: the answer to a choice inside of an operation
 )
 
-const optLetters = "Tdtcif"
+const optLetters = "Tdtcilv"
 
 // option is something that can happen next.
 type option struct {
@@ -202,6 +206,8 @@ func (e *engine) perform(o option) *thread {
 		return nil
 	case optTimer:
 		return e.fire(int(o.id))
+	case optLate:
+		return e.expire(e.threads[o.id])
 	case optTick:
 		e.tick(e.threads[o.id])
 		return nil
@@ -301,8 +307,13 @@ func (e *engine) key() uint64 {
 		if t.skip {
 			s |= 1 << 33
 		}
+		s |= uint64(t.going) << 36
 		if t.after != nil {
 			s |= uint64(t.after.id+1) << 40
+		}
+		if t.limited {
+			s |= 1 << 35
+			k = mix(k, uint64(t.until))
 		}
 		k = mix(k, s)
 	}

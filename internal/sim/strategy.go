@@ -237,7 +237,7 @@ type pctSearch struct {
 	longest int // steps seen so far, from which change points are drawn
 	changes []int
 	low     uint64 // the next priority below all others
-	prio    [5][maxThreads]uint64
+	prio    [int(optValue)][maxThreads]uint64
 	e       *engine
 }
 
@@ -246,7 +246,7 @@ func (s *pctSearch) another() bool {
 		s.longest = max(s.longest, s.e.steps)
 	}
 	s.source.another()
-	s.prio = [5][maxThreads]uint64{}
+	s.prio = [int(optValue)][maxThreads]uint64{}
 	s.low = 1 << 20
 	for i := range s.changes {
 		s.changes[i] = 1 + s.below(s.longest)

@@ -44,6 +44,7 @@ type thread struct {
 	free    bool    // switching away from it is not a preemption
 	after   *thread // RunNext: must give way first
 	nosched int     // inside Atomically
+	going   going   // in Gopark
 
 	hash   uint64 // of everything the thread has observed
 	reads  readSet
@@ -57,8 +58,12 @@ type thread struct {
 	rand   uint64
 	serial uint64 // of its timers
 
-	op    opcode // what it is about to do or does
-	on    *word
+	op      opcode // what it is about to do or does
+	on      *word
+	limited bool // its wait ends when the clock says so
+	late    bool // it did
+	until   int64
+
 	why   string // it is blocked
 	where int    // step at which it blocked
 }
@@ -85,12 +90,13 @@ func (e *engine) spawn(name string, f func(), origin uint64) *thread {
 	}
 	e.n++
 	t.name, t.fn = name, f
-	t.begun, t.status, t.skip, t.yielded, t.free, t.after, t.nosched = false, ready, true, false, false, nil, 0
+	t.begun, t.status, t.skip, t.yielded, t.free, t.after, t.nosched, t.going = false, ready, true, false, false, nil, 0, notParking
 	t.hash = mix(origin, 1)
 	t.reads.clear()
 	t.buf, t.seen = t.buf[:0], t.seen[:0]
 	t.drains = 0
 	t.pins, t.rand, t.serial = 0, 0, 0
+	t.limited, t.late = false, false
 	t.p = t.id % len(e.procs)
 	t.op, t.on, t.why = opStart, nil, ""
 	return t

@@ -3,9 +3,8 @@
 package sim
 
 import (
-	"fmt"
 	"runtime"
-	"sync"
+	"time"
 )
 
 // readSet is what a thread has read since it last paused: the words that decide whether its loop goes round once more.
@@ -115,6 +114,31 @@ func WaitWhileEqual32(x *Uint32, v uint32) {
 	t.reads.clear()
 }
 
+// WaitWhileEqualFor32 is WaitWhileEqual32 with a limit; false: the word still had the value v when the time was over. In a
+// run that may be at any scheduling point.
+func WaitWhileEqualFor32(x *Uint32, v uint32, d time.Duration) bool {
+	t := current()
+	if t == nil {
+		for end := time.Now().Add(d); x.v.Load() == v; runtime.Gosched() {
+			if time.Now().After(end) {
+				return false
+			}
+		}
+		return true
+	}
+	t.late = false
+	for uint32(t.load(addr32(&x.v), word32, opWait, acqrel).n) == v {
+		if t.late {
+			return false
+		}
+		t.limit(d)
+		t.await(t.on)
+		t.limited = false
+	}
+	t.reads.clear()
+	return true
+}
+
 // WaitWhileEqual64 is WaitWhileEqual32 for 64 bits.
 func WaitWhileEqual64(x *Uint64, v uint64) {
 	t := current()
@@ -169,76 +193,6 @@ func (t *thread) giveTurn() {
 	t.skip = true
 }
 
-// A Parker blocks one thread until another one says so. The zero value is ready for use. Each Park takes exactly one
-// Unpark, which may come first.
-type Parker struct {
-	real Semaphore
-}
-
-const (
-	parkerIdle  = 0
-	parkerToken = 1
-	parkerTaken = 2
-)
-
-// Park waits for Unpark. The reason appears in reports. To park while pinned is an error.
-func (p *Parker) Park(reason string) {
-	t := current()
-	if t == nil {
-		p.real.Acquire()
-		return
-	}
-	e := t.e
-	w := e.word(addr(p), object)
-	t.point(opPark, w)
-	t.use(w)
-	t.unpinnedFor("Park")
-	t.drainAll()
-	switch w.obj {
-	case parkerToken:
-		t.observe(value{n: w.obj}, w.history)
-		t.put(w, parkerIdle, "token was there")
-	case parkerTaken:
-		t.fail(KindMisuse, fmt.Sprintf("%s parks on a parker on which %s is parked", t.name, w.holder.name))
-	default:
-		t.put(w, parkerTaken, reason)
-		w.holder = t
-		t.block(parked, reason)
-		t.observe(value{n: parkerTaken}, w.history)
-		e.note(t, w, value{n: parkerIdle}, value{n: parkerIdle}, "woken")
-	}
-	t.reads.clear()
-}
-
-// Unpark lets the present or the next Park return.
-func (p *Parker) Unpark() {
-	t := current()
-	if t == nil {
-		p.real.Release()
-		return
-	}
-	e := t.e
-	w := e.word(addr(p), object)
-	t.point(opUnpark, w)
-	t.use(w)
-	t.drainAll()
-	t.observe(value{n: w.obj}, w.history)
-	switch w.obj {
-	case parkerToken:
-		t.fail(KindMisuse, t.name+" unparks twice")
-	case parkerTaken:
-		h := w.holder
-		t.put(w, parkerIdle, h.name)
-		w.holder = nil
-		h.status = ready
-		if e.opt.Ready == RunNext {
-			h.after = t
-		}
-	default:
-		t.put(w, parkerToken, "before Park")
-	}
-}
-
 // put writes an object.
 func (t *thread) put(w *word, n uint64, note string) {
 	e := t.e
@@ -246,105 +200,4 @@ func (t *thread) put(w *word, n uint64, note string) {
 	t.hash = mix(t.hash, n+5)
 	e.commit(w, value{n: n}, t.hash)
 	e.note(t, w, value{n: old}, value{n: n}, note)
-}
-
-// A Mutex stands for a sync.Mutex inside the code under test. It must be unlocked when a schedule begins.
-type Mutex struct {
-	real sync.Mutex
-}
-
-// Lock locks m.
-func (m *Mutex) Lock() {
-	t := current()
-	if t == nil {
-		m.real.Lock()
-		return
-	}
-	w := t.e.word(addr(m), object)
-	t.point(opLock, w)
-	t.use(w)
-	t.drainAll()
-	for w.obj != 0 {
-		t.await(w)
-	}
-	t.skip = false
-	t.observe(value{}, w.history)
-	t.put(w, 1, "")
-}
-
-// TryLock locks m if it is free.
-func (m *Mutex) TryLock() bool {
-	t := current()
-	if t == nil {
-		return m.real.TryLock()
-	}
-	w := t.e.word(addr(m), object)
-	t.point(opTryLock, w)
-	t.use(w)
-	t.drainAll()
-	t.observe(value{n: w.obj}, w.history)
-	if w.obj != 0 {
-		t.e.note(t, w, value{n: 1}, value{n: 1}, failed)
-		return false
-	}
-	t.put(w, 1, "")
-	return true
-}
-
-// Unlock unlocks m.
-func (m *Mutex) Unlock() {
-	t := current()
-	if t == nil {
-		m.real.Unlock()
-		return
-	}
-	w := t.e.word(addr(m), object)
-	t.point(opUnlock, w)
-	t.use(w)
-	t.drainAll()
-	if w.obj == 0 {
-		t.fail(KindMisuse, t.name+" unlocks an unlocked mutex")
-	}
-	t.put(w, 0, "")
-}
-
-// A Semaphore counts permits; the zero value has none.
-type Semaphore struct {
-	n    Uint32
-	mu   sync.Mutex // outside a run
-	cond sync.Cond
-}
-
-// Acquire takes a permit and waits for one if there is none.
-func (s *Semaphore) Acquire() {
-	if current() == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.cond.L = &s.mu
-		for s.n.v.Load() == 0 {
-			s.cond.Wait()
-		}
-		s.n.v.Add(^uint32(0))
-		return
-	}
-	for {
-		if n := s.n.Load(); n == 0 {
-			WaitWhileEqual32(&s.n, 0)
-		} else if s.n.CompareAndSwap(n, n-1) {
-			return
-		}
-	}
-}
-
-// Release gives a permit back.
-func (s *Semaphore) Release() {
-	if current() == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.cond.L = &s.mu
-		s.n.v.Add(1)
-		s.cond.Signal()
-		return
-	}
-	s.n.Add(1)
 }

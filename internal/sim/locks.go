@@ -1,0 +1,154 @@
+//go:build sim
+
+package sim
+
+import (
+	"sync"
+	"time"
+)
+
+// A Mutex stands for a sync.Mutex inside the code under test. It must be unlocked when a schedule begins.
+type Mutex struct {
+	real sync.Mutex
+}
+
+// Lock locks m.
+func (m *Mutex) Lock() {
+	t := current()
+	if t == nil {
+		m.real.Lock()
+		return
+	}
+	w := t.e.word(addr(m), object)
+	t.point(opLock, w)
+	t.use(w)
+	t.drainAll()
+	for w.obj != 0 {
+		t.await(w)
+	}
+	t.skip = false
+	t.observe(value{}, w.history)
+	t.put(w, 1, "")
+}
+
+// TryLock locks m if it is free.
+func (m *Mutex) TryLock() bool {
+	t := current()
+	if t == nil {
+		return m.real.TryLock()
+	}
+	w := t.e.word(addr(m), object)
+	t.point(opTryLock, w)
+	t.use(w)
+	t.drainAll()
+	t.observe(value{n: w.obj}, w.history)
+	if w.obj != 0 {
+		t.e.note(t, w, value{n: 1}, value{n: 1}, failed)
+		return false
+	}
+	t.put(w, 1, "")
+	return true
+}
+
+// Unlock unlocks m.
+func (m *Mutex) Unlock() {
+	t := current()
+	if t == nil {
+		m.real.Unlock()
+		return
+	}
+	w := t.e.word(addr(m), object)
+	t.point(opUnlock, w)
+	t.use(w)
+	t.drainAll()
+	if w.obj == 0 {
+		t.fail(KindMisuse, t.name+" unlocks an unlocked mutex")
+	}
+	t.put(w, 0, "")
+}
+
+// A Semaphore counts permits; the zero value has none. It stands for a counting semaphore, or for a channel of empty structs.
+type Semaphore struct {
+	n    Uint32
+	mu   sync.Mutex // outside a run
+	cond sync.Cond
+}
+
+// Acquire takes a permit and waits for one if there is none.
+func (s *Semaphore) Acquire() {
+	if current() == nil {
+		s.acquireReal(func() bool { return false })
+		return
+	}
+	for {
+		if n := s.n.Load(); n == 0 {
+			WaitWhileEqual32(&s.n, 0)
+		} else if s.n.CompareAndSwap(n, n-1) {
+			return
+		}
+	}
+}
+
+// AcquireFor is Acquire with a limit; false: there was no permit in time. In a run it may return false at any scheduling
+// point.
+func (s *Semaphore) AcquireFor(d time.Duration) bool {
+	if current() == nil {
+		late := false
+		tm := time.AfterFunc(d, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			late = true
+			s.cond.Broadcast()
+		})
+		defer tm.Stop()
+		return s.acquireReal(func() bool { return late })
+	}
+	for {
+		if n := s.n.Load(); n == 0 {
+			if !WaitWhileEqualFor32(&s.n, 0, d) {
+				return false
+			}
+		} else if s.n.CompareAndSwap(n, n-1) {
+			return true
+		}
+	}
+}
+
+// acquireReal waits until there is a permit or giveUp says so.
+func (s *Semaphore) acquireReal(giveUp func() bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cond.L = &s.mu
+	for s.n.v.Load() == 0 {
+		if giveUp() {
+			return false
+		}
+		s.cond.Wait()
+	}
+	s.n.v.Add(^uint32(0))
+	return true
+}
+
+// Release gives a permit back.
+func (s *Semaphore) Release() { s.release(^uint32(0)) }
+
+// ReleaseOne is Release, but leaves it at one permit: a send to a channel with one slot that may be full.
+func (s *Semaphore) ReleaseOne() { s.release(1) }
+
+func (s *Semaphore) release(limit uint32) {
+	if current() == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cond.L = &s.mu
+		if s.n.v.Load() < limit {
+			s.n.v.Add(1)
+			s.cond.Signal()
+		}
+		return
+	}
+	for n := s.n.Load(); n < limit; n = s.n.Load() {
+		if s.n.CompareAndSwap(n, n+1) {
+			return
+		}
+	}
+}
