@@ -175,3 +175,19 @@ func (r *Record) Wake()      { r.w.parker.Unpark(0) }
 func (r *Record) Sleep() bool {
 	return r.w.parker.Park(ReasonSemacquire, 0) == rt.Signalled
 }
+
+// BeginResize starts a resize to n slots, moves up to queues queues of each
+// bucket, and leaves it there until finish is called. SetSlots would wait.
+func (t *Table) BeginResize(n, queues int) (finish func()) {
+	old := t.first()
+	t.resizing.Lock()
+	new := newHash(n, t.mult, false)
+	old.next.Store(new)
+	for i := range old.buckets {
+		migrate(&old.buckets[i], new, queues)
+	}
+	return func() {
+		t.replace(old, new)
+		t.resizing.Unlock()
+	}
+}

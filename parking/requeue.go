@@ -10,7 +10,7 @@ import "github.com/hqsync/hqsync/internal/race"
 // them in the word of to: an unlocker that sees the announcement finds a count
 // that is not 0. callback, if not nil, runs after the move, still under the
 // locks; its token is delivered to the goroutine that is woken, whose Result
-// says More if others were moved. Both must not block, allocate, call this
+// says More if others were moved or left. Both must not block, allocate, call this
 // package or panic.
 //
 // Moved waiters queue behind those of to, in their order. If from and to are
@@ -31,22 +31,21 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 	dst.count.Add(int32(waiting)) // before decide announces anybody
 	op := decide(waiting)
 	var woken *waiter
-	if op == UnparkOneRequeueRest && *at != nil {
+	limit := 0
+	switch {
+	case op == UnparkOneRequeueRest && waiting > 0:
 		woken = *at
 		dequeue(at, woken) // W2
 		r.Unparked = 1
-	}
-	limit := 0
-	switch op {
-	case UnparkOneRequeueRest, RequeueAll:
+		limit = waiting - 1
+	case op == RequeueAll:
 		limit = waiting
-	case RequeueOne:
-		limit = 1
+	case op == RequeueOne:
+		limit = min(1, waiting)
 	}
 	if from != to {
-		list, n := take(at, limit)
-		t.append(dst, to, list) // W3
-		r.Requeued = n
+		t.append(dst, to, take(at, limit)) // W3
+		r.Requeued = limit
 	}
 	r.More = waiting > r.Unparked+r.Requeued
 	var token UnparkToken
@@ -60,7 +59,7 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 	src.count.Add(-int32(r.Unparked + r.Requeued))
 	dst.count.Add(-int32(waiting - r.Requeued))
 	if woken != nil {
-		woken.token, woken.more = token, r.Requeued > 0
+		woken.token, woken.more = token, r.Requeued > 0 || r.More
 		woken.parker.Unpark(1)
 	}
 	unpin()
@@ -68,19 +67,18 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 	return r
 }
 
-// take takes up to limit waiters off the queue at *at, if there is one, and
+// take takes the first n waiters off the queue at *at, which has that many, and
 // returns them linked through next.
 //
 //go:norace
-func take(at **waiter, limit int) (list *waiter, n int) {
+func take(at **waiter, n int) (list *waiter) {
 	var last *waiter
-	for w := *at; w != nil && n < limit; n++ {
-		next := w.next
+	for range n {
+		w := *at
 		dequeue(at, w)
 		last = appendTo(&list, last, w)
-		w = next
 	}
-	return list, n
+	return list
 }
 
 // append gives the waiters of list another key, and queues them on it. The

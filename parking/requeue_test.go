@@ -77,7 +77,9 @@ func TestRequeue_OntoItself_MovesNothing(t *testing.T) {
 		if r := requeue(tab, k, k, parking.UnparkOneRequeueRest); r.Unparked != 1 || r.Requeued != 0 || !r.More {
 			t.Fatalf("%+v", r)
 		}
-		all[0].wait(t)
+		if got := all[0].wait(t); !got.More {
+			t.Fatalf("%+v", got)
+		}
 		wakeAllInOrder(t, tab, k, all[1:])
 		audit(t, tab, 0)
 	})

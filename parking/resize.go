@@ -186,32 +186,30 @@ func (t *Table) replace(old, new *hash) {
 	if old != nil {
 		old.next.Store(new) // before any mark tells of it
 		for i := range old.buckets {
-			for !migrate(&old.buckets[i], new) {
+			for !migrate(&old.buckets[i], new, migrateBatch) {
 			}
 		}
 	}
 	t.current.Store(new)
 }
 
-// migrateBatch bounds the queues that are moved, or looked for, in one pinned
-// stretch.
+// migrateBatch bounds the queues that are moved in one pinned stretch.
 const migrateBatch = 64
 
-// migrate moves queues of b to new and reports whether that was the last.
+// migrate moves up to limit queues of b to new and reports whether there are no
+// more.
 //
 //go:norace
-func migrate(b *bucket, new *hash) (done bool) {
+func migrate(b *bucket, new *hash, limit int) (done bool) {
 	var busy *bucket
 	pin()
 	b.lock.LockPinned()
 	b.mark.Store(migrating) // B3: before the first queue leaves
-	for n := 0; !done && n < migrateBatch; n++ {
-		if b.head == nil {
-			b.mark.Store(moved)
-			done = true
-		} else if busy = moveQueue(b, new); busy != nil {
-			break
-		}
+	for n := 0; n < limit && b.head != nil && busy == nil; n++ {
+		busy = moveQueue(b, new)
+	}
+	if done = b.head == nil; done {
+		b.mark.Store(moved)
 	}
 	b.lock.UnlockPinned()
 	if busy != nil { // wait for its holder, whose thread may be off its CPU
