@@ -1,59 +1,88 @@
 //go:build !sync2_std
 
-// Mutex: one word of state, waiters in the parking table.
+// Mutex: two words, waiters in the parking table.
 //
 // # Background
 //
-// The parking-lot mutex of WebKit with three changes. The unlock that wakes
-// somebody takes the parked bit away, and the woken goroutine sets it again if
-// others are queued (a cascade): a bit that stays set while anybody is queued
-// sends every unlock into the bucket and costs 2-40x under contention. While a
-// waiter is awake, unlocks wake nobody else (the awake bit). And a waiter that
-// has waited long is handed the mutex.
+// The parking-lot mutex of WebKit, with four changes.
 //
-// # State word
+// A quiet mutex, one that nobody waits for, is unlocked by a plain store between
+// two loads of tag, where the platform makes that safe (quiet_*.go): no locked
+// instruction. The store may then sit in the CPU's store buffer while a waiter
+// goes to sleep, and wipe what the waiter wrote into state. So the goroutine
+// that makes a mutex contended, by setting tag, forces a fence on every other
+// CPU and then looks whether anybody has queued meanwhile: if so it takes on
+// the duty to wake. It pays once per episode of contention; unlocks and all
+// other waiters pay nothing.
 //
+// The unlock that wakes somebody takes the parked bit away, and the woken
+// goroutine sets it again if others are queued (a cascade): a bit that stays set
+// while anybody is queued sends every unlock into the bucket and costs 2-40x
+// under contention. While a contender is awake, unlocks wake nobody else (the
+// awake bit). And a waiter that has waited long is handed the mutex.
+//
+// # Words
+//
+//	state
 //	bit  name    set by                     cleared by                may be stale?
 //	0    locked  whoever takes the mutex,   Unlock                    no
 //	             or a waker, for a waiter
 //	1    parked  a waiter before it queues  wake (T6, T7)             may be set with nobody queued; must not be clear
 //	                                                                  while somebody is, except as in I1
-//	2    awake   a spinner, or a waker for  its holder (T2, T5),      a hint that wakes may be left out; never set
-//	             the waiter that it wakes   wake (T8)                 without a holder who will clear it
+//	2    awake   a spinner, or a waker for  its holder (T2, T5),      a hint that wakes may be left out, which may get
+//	             the waiter that it wakes   wake (T8)                 lost (T10); must not stay set without a holder who
+//	                                                                  will clear it
+//
+//	tag
+//	0          quiet: nobody is queued, nor will be before tag has been set
+//	bits 0-15  1 + the NUMA node whose buckets the waiters are in
+//	bits 16-31 unlocks since somebody last had to wait, written by the owner only
 //
 // # Transitions (parked, awake, locked)
 //
-//	T1  (0,0,0) -> (0,0,1)  CAS  Lock             fast path
-//	T2  (p,a,0) -> (p',a',1) CAS lockSlow         barging; p' = 1 if a duty to wake is held, a' = 0 if awake is held
-//	T3  (p,0,1) -> (p,1,1)  CAS  lockSlow         begin to spin as the awake contender
-//	T4  (p,a,1) -> (p,a,0)  add  Unlock
-//	T5  (p,a,1) -> (1,a',1) CAS  lockSlow         announce, before queuing; a' = 0 if awake is held
-//	T6  (1,0,0) -> (0,1,0)  CAS  wake             take the right to wake one
-//	T7  (p,1,0) -> (p',0,1) CAS  wake             under the bucket lock: hand over to one that waited long; p' = 1 if
-//	                                              others are queued
-//	T8  (p,1,x) -> (p,0,x)  and  wake             nobody was found
-//	T9  (p,a,x) -> (p',a',x) CAS giveUp           deadline or context; p' and a' as in T2
+//	T1  (0,0,0) -> (0,0,1)   CAS    Lock           fast path
+//	T2  (p,a,0) -> (p',a',1) CAS    contend        barging; p' = 1 if a duty to wake is held, a' = 0 if awake is held
+//	T3  (p,0,1) -> (p,1,1)   CAS    contend        begin to spin as the awake contender
+//	T4  (p,a,1) -> (p,a,0)   add    Unlock         contended, or no asymmetric unlock here
+//	T5  (p,a,1) -> (1,a',1)  CAS    contend        announce, before queuing; a' = 0 if awake is held
+//	T6  (1,0,0) -> (0,1,0)   CAS    wake           take the right to wake one
+//	T7  (p,1,0) -> (p',0,1)  CAS    handOff        under the bucket lock; p' = 1 if others are queued
+//	T8  (p,1,x) -> (p,0,x)   and    wake           nobody was found
+//	T9  (p,a,x) -> (p',a',x) CAS    giveUp         deadline or context; p' and a' as in T2
+//	T10 (p,a,1) -> (0,0,0)   store  Unlock         quiet: plain; wipes parked and awake if a waiter was just setting them
+//	T11 (p,a,1) -> (1,a,1)   CAS    wakeRaced      leave the wake-up to the owner
+//	tag T12 0 -> node        CAS    setTag         the setter; fences, then looks
+//	tag T13 node -> 0        store  quiet          the owner, under the bucket lock, with nobody queued
 //
 // # Invariants
 //
-//	I1  Somebody queued => locked and parked, or one of: an unlocker between T4 and the end of wake; an awake waiter
-//	    with a duty to wake; a signal with More under way.
-//	I2  A goroutine queues only if, under the bucket lock, it sees locked and parked.
+//	I1  Somebody queued => locked and parked, or one of: an unlocker between T4 or T10 and the end of its wake; an awake
+//	    waiter with a duty to wake; a signal with More under way; a setter that has not looked yet.
+//	I2  A goroutine queues only if, under the bucket lock, it sees its node in tag, and then locked and parked in state.
+//	    In this order: the other one validates a tag of a later episode against a state of an earlier one.
 //	I3  awake set => a spinner, a woken waiter that has not acquired or announced, a signal or a wake under way.
-//	I4  Words are 0 when nobody uses the mutex, but for parked.
+//	I4  Queued waiters are all in the buckets of tag's node; tag does not become 0 while one is queued.
+//	I5  At rest state is 0, but for parked; tag may have any value.
 //
 // # Duty to wake
 //
 // A waiter that was dequeued while others stayed queued (Result.More) owes them
-// a wake-up, since T6 took the parked bit. It pays by setting parked when it
-// acquires (T2), announces (T5) or gives up (T9); in the last case, if it finds
-// the mutex free, by waking somebody itself.
+// a wake-up, since T6 took the parked bit. So does a setter that found somebody
+// queued when it looked. It pays by setting parked when it acquires (T2),
+// announces (T5) or gives up (T9); in the last case, if it finds the mutex
+// free, by waking somebody itself.
 //
 // # Ordering
 //
-//	T1, T2, T7  acquire; T4 release; the token of a handed-over mutex: unpark before return of Park
-//	T4 before the load of the bucket's count, the waiter's count before its validation (package parking): a Dekker
-//	pair, hence sequentially consistent operations
+//	site                needs               uses                      pairs with
+//	T1, T2, T7          acquire             atomic                    T4, T10
+//	T4                  release, and before the load of the bucket's  the waiter's count, raised before I2
+//	                    count               atomic
+//	T10                 release; order against the second load of tag HeavyFence of T12
+//	                    is not needed: see above
+//	wakeRaced           T10 before the load of the count              the waiter's count, raised before I2
+//	                                        atomic or, a full fence
+//	token of T7         release/acquire     unpark                    return of Park
 //
 // # Progress and fairness
 //
@@ -63,7 +92,9 @@
 //
 // # Not guaranteed
 //
-// FIFO order among waiters of less than handoffAfter.
+// FIFO order among waiters of less than handoffAfter. That two Unlocks which
+// overlap in time are both reported when only one was due: a plain store cannot
+// tell.
 
 package sync2
 
@@ -81,12 +112,21 @@ const (
 	mutexAwake              // a contender is awake and will look by itself. May be lost, must not be left (I3).
 )
 
+const (
+	tagNode = 1<<16 - 1 // 1 + NUMA node
+	tagCalm = 1 << 16   // one unlock without a waiter
+)
+
 // handoffAfter is for how long a waiter is overtaken, in ns: the starvation
 // threshold of package sync.
 const handoffAfter = 1_000_000
 
-// handedOff is the token of a waiter that owns the mutex already (T7).
-const handedOff parking.UnparkToken = 1
+// Tokens of waiters that are woken.
+const (
+	wokenPlain parking.UnparkToken = iota // look again
+	wokenAwake                            // look again; you hold the awake bit
+	handedOff                             // you own the mutex (T7)
+)
 
 // A Mutex is a mutual exclusion lock. The zero value is an unlocked mutex. A
 // Mutex must not be copied after first use.
@@ -97,11 +137,12 @@ const handedOff parking.UnparkToken = 1
 // establishes no such relation.
 //
 // A locked Mutex is not associated with a particular goroutine. Unlock of an
-// unlocked Mutex is a fatal error that cannot be recovered. No method allocates,
-// but TryLockFor and LockContext when they have to wait.
+// unlocked Mutex is a fatal error that cannot be recovered. (Two Unlocks at the
+// same time, for one Lock, may go unreported.) No method allocates, but
+// TryLockFor and LockContext when they have to wait.
 type Mutex struct {
 	state atomicUint32
-	_     uint32 // the node that the waiters are parked on; see the design of node-tagged keys
+	tag   atomicUint32
 }
 
 // Lock locks m. If it is locked already, the calling goroutine blocks until it
@@ -157,9 +198,36 @@ func (m *Mutex) lockWithin(l *limit) bool {
 }
 
 // Unlock unlocks m. It is a fatal error if m is not locked.
+//
+//go:nosplit
 func (m *Mutex) Unlock() {
 	if race.Enabled {
 		raceRelease(m)
+	}
+	if !asymmetric() {
+		if s := m.state.Add(^uint32(0)); s != 0 { // T4
+			m.unlockSlow(s)
+		}
+		return
+	}
+	t := m.tag.Load()
+	if t == 0 && m.state.Load()&mutexLocked != 0 {
+		// T10. It stays between the two loads of tag: the compiler moves nothing across an atomic one.
+		storePlain(&m.state, 0)
+		if t = m.tag.Load(); t != 0 && !mutant("mutex: no second look at tag") {
+			m.wakeRaced()
+		}
+		return
+	}
+	m.unlockContended(t)
+}
+
+// unlockContended unlocks m when tag was t. It also reports an unlocked m.
+//
+//go:noinline
+func (m *Mutex) unlockContended(t uint32) {
+	if t != 0 {
+		m.calm(t)
 	}
 	if s := m.state.Add(^uint32(0)); s != 0 { // T4
 		m.unlockSlow(s)
@@ -177,7 +245,7 @@ type contender struct {
 
 // pay returns s with what c owes set and what c holds cleared.
 func (c *contender) pay(s uint32) uint32 {
-	if c.duty {
+	if c.duty && !mutant("mutex: woken waiter does not re-arm") {
 		s |= mutexParked
 	}
 	if c.awake {
@@ -190,7 +258,12 @@ func (c *contender) pay(s uint32) uint32 {
 func (m *Mutex) lockSlow(l *limit) bool {
 	var c contender
 	ok := m.contend(&c, l)
-	blocked(c.ticks, 1)
+	if c.ticks != 0 {
+		blocked(c.ticks, 1)
+		if t := m.tag.Load(); ok && t > tagNode {
+			storePlain(&m.tag, t&tagNode) // not calm: this goroutine had to wait
+		}
+	}
 	return ok
 }
 
@@ -212,18 +285,54 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 			m.giveUp(c)
 			return false
 		default:
-			if announced := c.pay(s) | mutexParked; s == announced || m.state.CompareAndSwap(s, announced) { // T5
-				c.awake = false
-				switch m.park(c, l) {
-				case acquired:
-					return true
-				case expired:
-					m.giveUp(c)
-					return false
-				}
+			node := m.tag.Load() & tagNode
+			if node == 0 {
+				m.setTag(c)
+				continue
+			}
+			announced := c.pay(s) | mutexParked
+			if s != announced && !m.state.CompareAndSwap(s, announced) { // T5
+				continue
+			}
+			c.awake = false
+			switch m.park(c, node, l) {
+			case acquired:
+				return true
+			case expired:
+				m.giveUp(c)
+				return false
 			}
 		}
 	}
+}
+
+// setTag makes m contended. The goroutine that does so, the setter, must fence
+// and then look before it does anything else (I1): whoever found tag set in the
+// meantime has gone to sleep without a fence of his own.
+func (m *Mutex) setTag(c *contender) {
+	prepareFence()
+	pin() // nobody shall wait for the look longer than the fence takes
+	node := hereTag()
+	if m.tag.CompareAndSwap(0, node) { // T12
+		if mutant("mutex: look before the fence") && table().Waiting(m.key(node)) {
+			c.duty = true
+		}
+		if !mutant("mutex: no fence") {
+			heavyFence()
+		}
+		if !mutant("mutex: setter does not look") && !mutant("mutex: look before the fence") && table().Waiting(m.key(node)) {
+			c.duty = true
+		}
+		noteEpisode(m)
+	}
+	unpin()
+}
+
+// key returns what waiters park on while tag names node.
+func (m *Mutex) key(node uint32) parking.Key {
+	k := keyOf(&m.state)
+	k.Node = node
+	return k
 }
 
 // spinRounds and spinPauses bound one round of spinning.
@@ -251,7 +360,7 @@ const (
 )
 
 // park queues the calling goroutine, which has announced itself, and sleeps.
-func (m *Mutex) park(c *contender, l *limit) parkOutcome {
+func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 	if c.ticks == 0 {
 		c.ticks = cputicks()
 	}
@@ -259,16 +368,26 @@ func (m *Mutex) park(c *contender, l *limit) parkOutcome {
 	l.apply(&opts)
 	queued := func() bool { // I2
 		const both = mutexLocked | mutexParked
-		return m.state.Load()&both == both
+		switch {
+		case mutant("mutex: tag not validated"):
+			return m.state.Load()&both == both
+		case mutant("mutex: state not validated"):
+			return m.tag.Load()&tagNode == node
+		case mutant("mutex: any tag validated"):
+			return m.tag.Load()&tagNode != 0 && m.state.Load()&both == both
+		case mutant("mutex: state validated before tag"):
+			return m.state.Load()&both == both && m.tag.Load()&tagNode == node
+		}
+		return m.tag.Load()&tagNode == node && m.state.Load()&both == both
 	}
-	switch r := table().Park(keyOf(&m.state), queued, nil, nil, opts); r.Outcome {
+	switch r := table().Park(m.key(node), queued, nil, nil, opts); r.Outcome {
 	case parking.Invalid:
 		return retry // the duty, if any, is still ours
 	case parking.Unparked:
 		if r.Token == handedOff {
 			return acquired // T7 has paid
 		}
-		c.awake, c.duty, c.since, c.spins = true, r.More, r.Since, 0
+		c.awake, c.duty, c.since, c.spins = r.Token == wokenAwake, r.More, r.Since, 0
 		return retry
 	}
 	c.duty = false // queued waiters owe nothing
@@ -281,7 +400,7 @@ func (m *Mutex) giveUp(c *contender) {
 		s := m.state.Load()
 		n := c.pay(s)
 		if s == n || m.state.CompareAndSwap(s, n) { // T9
-			if n&(mutexLocked|mutexParked|mutexAwake) == mutexParked {
+			if n&(mutexLocked|mutexParked|mutexAwake) == mutexParked && !mutant("mutex: leaver drops its duty") {
 				m.wake()
 			}
 			return
@@ -295,7 +414,7 @@ func (m *Mutex) unlockSlow(s uint32) {
 		fatal("sync: unlock of unlocked mutex")
 	}
 	if s&(mutexParked|mutexAwake) != mutexParked {
-		return // a contender is awake
+		return // nobody is queued, or a contender is awake
 	}
 	waited, handed := m.wake()
 	charge(waited, 1)
@@ -316,20 +435,24 @@ func (m *Mutex) wake() (waited int64, handed bool) {
 		if !m.state.CompareAndSwap(s, s&^mutexParked|mutexAwake) { // T6
 			continue
 		}
-		key := keyOf(&m.state)
-		if table().Waiting(key) {
-			r := table().UnparkOne(key, func(r parking.UnparkResult) parking.UnparkToken {
+		// After T6: the right just taken may be one of a later episode, on another node.
+		node := m.tag.Load() & tagNode
+		if node != 0 && table().Waiting(m.key(node)) {
+			r := table().UnparkOne(m.key(node), func(r parking.UnparkResult) parking.UnparkToken {
 				handed = r.Unparked != 0 && overdue(r.Waited) && m.handOff(r.More)
 				if handed {
 					return handedOff
 				}
-				return 0
+				return wokenAwake
 			})
 			if r.Unparked != 0 {
 				return r.Waited, handed
 			}
 		}
 		m.state.And(^uint32(mutexAwake)) // T8, and look again: somebody may have announced himself meanwhile
+		if mutant("mutex: no second look after T8") {
+			return 0, false
+		}
 	}
 }
 
@@ -341,11 +464,58 @@ func (m *Mutex) handOff(more bool) bool {
 			return false
 		}
 		n := s&^mutexAwake | mutexLocked
-		if more {
+		if more && !mutant("mutex: handoff does not re-arm") {
 			n |= mutexParked
 		}
 		if m.state.CompareAndSwap(s, n) { // T7
 			return true
 		}
 	}
+}
+
+// wakeRaced runs after T10 if tag was set meanwhile: the store may have wiped
+// parked, and nobody else knows. It wakes whatever the awake bit says, which the
+// store may have wiped too.
+//
+//go:noinline
+func (m *Mutex) wakeRaced() {
+	if !mutant("mutex: race path without a fence") {
+		m.state.Or(0) // a full fence: T10 before the load of the count
+	}
+	for s := m.state.Load(); s&mutexLocked != 0; s = m.state.Load() {
+		if m.state.CompareAndSwap(s, s|mutexParked) { // T11
+			return
+		}
+	}
+	if node := m.tag.Load() & tagNode; node != 0 {
+		table().UnparkOne(m.key(node), nil)
+	}
+}
+
+// calm counts an unlock for which nobody had to wait, and makes m quiet after
+// many of them. The caller owns m and has read t from tag, which nobody else
+// writes while it is not 0.
+func (m *Mutex) calm(t uint32) {
+	switch {
+	case t < calmMost:
+		storePlain(&m.tag, t+tagCalm) // T4 drains it
+	case quietAllowed(m):
+		m.quiet(t & tagNode)
+	default:
+		storePlain(&m.tag, t&tagNode)
+	}
+}
+
+// quiet sets tag to 0 if nobody is queued (T13).
+//
+//go:noinline
+func (m *Mutex) quiet(node uint32) {
+	storePlain(&m.tag, node)
+	nobody := func(parking.ParkToken) parking.FilterOp { return parking.Stop }
+	table().UnparkFilter(m.key(node), nobody, func(r parking.UnparkResult) parking.UnparkToken {
+		if !r.More || mutant("mutex: quiet without a look at the queue") { // I4
+			m.tag.Store(0)
+		}
+		return 0
+	})
 }

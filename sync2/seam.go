@@ -21,6 +21,8 @@ type (
 	atomicUintptr = atomic.Uintptr
 )
 
+func pin()               { rt.Pin() }
+func unpin()             { rt.Unpin() }
 func canSpin(i int) bool { return rt.CanSpin(i) }
 func pause(n uint32)     { asm.Pause(n) }
 func yield()             { rt.Yield() }
@@ -34,6 +36,9 @@ func overdue(waited int64) bool { return waited > handoffAfter }
 
 // mutant is a fault that the simulator can put into this package; here none.
 func mutant(string) bool { return false }
+
+// hereTag is the tag of a mutex that becomes contended here: 1 + NUMA node.
+func hereTag() uint32 { return 1 }
 
 // table is where the goroutines of this package park.
 func table() *parking.Table { return parking.Default() }

@@ -18,6 +18,8 @@ type (
 	atomicUintptr = sim.Uintptr
 )
 
+func pin()               { rt.Pin() }
+func unpin()             { rt.Unpin() }
 func canSpin(i int) bool { return rt.CanSpin(i) }
 func yield()             { rt.Yield() }
 func fatal(msg string)   { rt.Fatal(msg) }
@@ -49,3 +51,40 @@ func overdue(waited int64) bool {
 func mutant(name string) bool { return sim.Mutant(name) }
 
 func table() *parking.Table { return parking.Default() }
+
+// How a run unlocks: by a plain store and the setter's fence (linux/amd64, under
+// TSO), by a plain store alone (arm64, where that is sound, under SC), or always
+// by a read-modify-write. Ordinary tests do the last.
+const (
+	symmetric = iota
+	plainAndFence
+	plainOnly
+)
+
+var simUnlock = symmetric
+
+func asymmetric() bool { return simUnlock != symmetric && sim.Running() }
+
+func storePlain(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
+
+func prepareFence() {}
+
+func heavyFence() {
+	if simUnlock == plainAndFence && sim.Running() {
+		sim.HeavyFence()
+	}
+}
+
+// An episode of contention may end at every unlock.
+const calmMost = 0
+
+func quietAllowed(*Mutex) bool { return sim.Choose(2) == 1 }
+func noteEpisode(*Mutex)       {}
+
+// hereTag is 1 + the NUMA node of the thread's P.
+func hereTag() uint32 {
+	if sim.Running() {
+		return 1 + uint32(sim.Node(sim.CPU()))
+	}
+	return 1
+}

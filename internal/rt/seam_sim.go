@@ -10,7 +10,7 @@ type atomicUint32 = sim.Uint32
 
 type sleep struct {
 	realSleep
-	thread sim.Parker
+	thread sim.Semaphore
 }
 
 func pin() int {
@@ -43,10 +43,11 @@ func cputicks() int64 {
 	return realCputicks()
 }
 
-// canSpin allows a simulated thread one round: it waits for a change anyway.
+// canSpin allows a simulated thread no round or one, in some schedule each: a
+// round waits for a change anyway.
 func canSpin(i int) bool {
 	if sim.Running() {
-		return i < 1
+		return i < 1 && sim.Choose(2) == 1
 	}
 	return realCanSpin(i)
 }
@@ -87,13 +88,13 @@ func (p *Parker) suspend(reason Reason, skip int) {
 	}
 	s := p.state.Load()
 	if s&stateMask == queued && p.state.CompareAndSwap(s, s&^stateMask|parked) { // T2
-		p.sleep.thread.Park(reason.String())
+		p.sleep.thread.Acquire()
 	}
 }
 
 func (p *Parker) resume(skip int) {
 	if sim.Running() {
-		p.sleep.thread.Unpark()
+		p.sleep.thread.Release()
 	} else {
 		p.realResume(skip + 1)
 	}

@@ -1,0 +1,14 @@
+//go:build gc && !purego && !race && !sim && !sync2_std
+
+package sync2
+
+// On arm64 a store-release is ordered before a later load-acquire, and that is
+// what sync/atomic's Store and Load are: a quiet mutex is unlocked by a store
+// instead of a read-modify-write, and nobody needs a fence.
+
+func asymmetric() bool { return true }
+
+func storePlain(word *atomicUint32, v uint32) { word.Store(v) }
+
+func prepareFence() {}
+func heavyFence()   {}

@@ -1,0 +1,66 @@
+//go:build linux && amd64 && gc && !purego && !race && !sim && !sync2_std
+
+package sync2
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/hqsync/hqsync/asm"
+	"github.com/hqsync/hqsync/internal/env"
+)
+
+// On amd64 an atomic store is a locked instruction and a plain store is not,
+// although it is a release. So a quiet mutex is unlocked by a plain store, and
+// what orders that store before the unlocker's next load of tag is a fence that
+// the setter forces on all CPUs. Chosen once, before the first Unlock, if the
+// kernel has the call; SYNC2=asymmetric=0 declines.
+//
+// quietUnlocks becomes 0 for ever if the kernel withdraws the call. Setters go
+// on fencing then, because an Unlock may still be on its way through its plain
+// store.
+var (
+	quietUnlocks   atomicUint32
+	everAsymmetric = chooseAsymmetric()
+)
+
+func chooseAsymmetric() bool {
+	if v, ok := env.Lookup("asymmetric"); ok && v == "0" || !asm.HeavyFenceAvailable() {
+		return false
+	}
+	quietUnlocks.Store(1)
+	return true
+}
+
+func asymmetric() bool { return quietUnlocks.Load() != 0 }
+
+// storePlain is a release store that is not ordered before later loads.
+func storePlain(word *atomicUint32, v uint32) {
+	asm.StoreRelease32((*uint32)(unsafe.Pointer(word)), v)
+}
+
+// prepareFence makes heavyFence quick. Not to be called pinned.
+func prepareFence() {
+	if everAsymmetric {
+		asm.RegisterHeavyFence()
+	}
+}
+
+// heavyFence orders every plain store that another CPU has executed before it
+// before everything that the caller loads after it.
+func heavyFence() {
+	if !everAsymmetric {
+		return
+	}
+	fenced := asm.HeavyFence()
+	if asm.HeavyFenceLost() {
+		quietUnlocks.Store(0)
+	}
+	if !fenced {
+		// Every means has been refused. Stopping the world makes each P pass
+		// through the scheduler, and the scheduler through locked instructions.
+		unpin()
+		runtime.ReadMemStats(new(runtime.MemStats))
+		pin()
+	}
+}
