@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
+
+	"github.com/hqsync/hqsync/topology"
 )
 
 // Env is the machine, the toolchain and the source of a measurement. A field that could not be found out is "unknown".
 type Env struct {
 	CPU        string            `json:"cpu"`
-	CPUs       int               `json:"cpus"` // that the process may use
+	CPUs       int               `json:"cpus"`     // that the process may use
+	Topology   string            `json:"topology"` // as the locks see it
 	GOMAXPROCS int               `json:"gomaxprocs"`
 	Platform   string            `json:"platform"` // GOOS/GOARCH
 	Kernel     string            `json:"kernel"`
@@ -50,6 +53,9 @@ func Read() Env {
 			e.Settings[name] = value
 		}
 	}
+	// With an error, which the topology command shows, comes what the locks use in its place.
+	machine, _ := topology.Get()
+	e.Topology = machine.String()
 	build := buildSettings()
 	e.Tags = build["-tags"]
 	e.Revision = build["vcs.revision"]
