@@ -57,9 +57,9 @@ func TestDeadlock_IsReportedWithWhoWaitsForWhat(t *testing.T) {
 		sim.Name(a, "a")
 		sim.Name(b, "b")
 	}
-	f := wantFailure(t, p, sim.Options{}, sim.KindDeadlock, "T0 waits (for a change) at Lock of b since step 4")
-	if f.Preemptions != 1 || f.Steps != 4 {
-		t.Errorf("%d preemptions and %d steps, want 1 and 4:\n%s", f.Preemptions, f.Steps, f.Detail())
+	f := wantFailure(t, p, sim.Options{}, sim.KindDeadlock, "T0 waits since step 1 at Lock of b")
+	if f.Preemptions != 1 || f.Steps != 2 {
+		t.Errorf("%d preemptions and %d steps, want 1 and 2:\n%s", f.Preemptions, f.Steps, f.Detail())
 	}
 }
 

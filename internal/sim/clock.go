@@ -112,7 +112,7 @@ func (t *thread) limit(d time.Duration) {
 // expire is what the clock does to a thread that waits with a limit.
 func (e *engine) expire(t *thread) *thread {
 	e.now = max(e.now, t.until)
-	t.limited, t.late = false, true
+	t.limited, t.late, t.guard = false, true, nil
 	t.status = ready
 	t.hash = mix(t.hash, uint64(e.now))
 	if e.tracing {
@@ -131,7 +131,7 @@ func (e *engine) gatherTime() {
 			}
 		}
 		for _, t := range e.threads[:e.n] {
-			if t.limited && (t.status == waiting || t.status == asleep) {
+			if t.limited && (t.status == asleep || t.barred()) {
 				e.opts = append(e.opts, option{optLate, uint8(t.id), 0})
 			}
 		}

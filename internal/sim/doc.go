@@ -87,7 +87,7 @@
 // preemption is a switch away from a thread that could have gone on and did not yield; draining a store buffer, a timer, a tick of the clock and
 // an interrupt of a heavy fence are choices that cost nothing.
 //
-// The search remembers points instead of partial orders: see [Reduction] and the comment at depthFirst for the argument. Two points
+// The search remembers points instead of partial orders: see [Reduction] and the comment at treeSearch for the argument. Two points
 // are the same for ByHistory if every thread has done the same and has read from the same writes, and if every word was
 // written in the same order: then memory, buffers, and everything that threads computed are equal, plain memory included, because
 // its accesses are ordered by the same reads. A point also includes who would go on without a preemption and how

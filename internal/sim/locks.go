@@ -20,13 +20,9 @@ func (m *Mutex) Lock() {
 		return
 	}
 	w := t.e.word(addr(m), object)
-	t.point(opLock, w)
+	t.guardedPoint(opLock, w, value{n: 1})
 	t.use(w)
 	t.drainAll()
-	for w.obj != 0 {
-		t.await(w)
-	}
-	t.skip = false
 	t.observe(value{}, w.history)
 	t.put(w, 1, "")
 }
@@ -105,7 +101,7 @@ func (s *Semaphore) AcquireFor(d time.Duration) bool {
 	}
 	for {
 		if n := s.n.Load(); n == 0 {
-			if !WaitWhileEqualFor32(&s.n, 0, d) {
+			if WaitWhileEqualFor32(&s.n, 0, d) == 0 {
 				return false
 			}
 		} else if s.n.CompareAndSwap(n, n-1) {

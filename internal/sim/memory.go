@@ -208,7 +208,7 @@ func (e *engine) changed(w *word) {
 	e.futile = 0
 	for m := w.waiters; m != 0; m &= m - 1 {
 		t := e.threads[bits.TrailingZeros32(m)]
-		if t.status == paused || t.status == waiting {
+		if t.status == paused {
 			t.status = ready
 		}
 	}

@@ -83,7 +83,7 @@ type option struct {
 
 // enabled reports whether the thread can take a step.
 func (t *thread) enabled() bool {
-	if t.status != ready {
+	if t.status != ready || t.guard != nil && t.barred() {
 		return false
 	}
 	if t.after != nil {
@@ -276,15 +276,16 @@ func (e *engine) standing() string {
 		if t.status == done {
 			continue
 		}
-		fmt.Fprintf(&b, "  %s %s", t.name, t.status)
-		if t.status != ready && t.why != "" {
-			fmt.Fprintf(&b, " (%s)", t.why)
+		switch {
+		case t.guard != nil:
+			fmt.Fprintf(&b, "  %s waits since step %d", t.name, t.where)
+		case t.status == ready:
+			fmt.Fprintf(&b, "  %s can run", t.name)
+		default:
+			fmt.Fprintf(&b, "  %s %s (%s) since step %d", t.name, t.status, t.why, t.where)
 		}
 		if t.on != nil {
 			fmt.Fprintf(&b, " at %s of %s", t.op, e.nameWord(t.on))
-		}
-		if t.status != ready {
-			fmt.Fprintf(&b, " since step %d", t.where)
 		}
 		b.WriteByte('\n')
 	}
@@ -295,7 +296,7 @@ func (e *engine) standing() string {
 // a thread fixes everything it did and saw, the sum of the histories fixes which buffered stores have drained.
 func (e *engine) key() uint64 {
 	k := mix(e.clock.key(), e.fences)
-	if e.last != nil && !e.last.free && !e.last.yielded && e.last.enabled() {
+	if e.bound >= 0 && e.last != nil && !e.last.free && !e.last.yielded && e.last.enabled() {
 		k = mix(k, uint64(e.last.id)+1)
 	}
 	for _, t := range e.threads[:e.n] {

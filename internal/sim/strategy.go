@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Strategy chooses the schedules: Exhaustive, PCT, Uniform or Replay.
@@ -48,122 +49,167 @@ func (x exhaustive) String() string {
 }
 
 func (x exhaustive) begin(e *engine) search {
-	d := &depthFirst{limit: x.preemptions}
+	s := &treeSearch{e: e, limit: x.preemptions, leaf: -1}
 	if x.preemptions < 0 {
-		d.bound = Unbounded
+		s.bound = Unbounded
 	}
 	if e.opt.Reduce != NoReduction {
-		d.visited = map[uint64]int8{}
+		s.visited = map[uint64]int8{}
 	}
-	e.bound = d.bound
-	d.e = e
-	return d
+	e.bound = s.bound
+	return s
 }
 
-// depthFirst walks the tree of choices by running the program again from the start for each leaf.
+// treeSearch walks the tree of choices by running the program again from the start for each leaf.
 //
 // With a reduction it remembers every point it came to, with the number of preemptions that were left, and prunes a schedule
 // that comes to the same point with no more of them. That is sound together with the bound, unlike sleep sets: the same
 // point means the same future, the future within the smaller allowance is part of that within the larger one, and the first
 // visit explores it whole before the search ends.
-type depthFirst struct {
+//
+// The tree is walked from the root outwards then: what is remembered cuts long paths, and each schedule repeats the path
+// to its branch. Without a reduction it is walked depth first, which needs no memory.
+type treeSearch struct {
 	e       *engine
 	limit   int
 	bound   int
-	path    []branch
-	depth   int
-	started bool
 	visited map[uint64]int8
+
+	nodes []branch
+	head  int    // outwards: the first branch that has alternatives left
+	begun bool   // within this bound
+	path  []int8 // what to choose at the branches of the next schedule, the last of them for the first time
+	depth int    // branches passed in the present schedule
+	leaf  int    // the branch passed last, an index into nodes; -1: none
+	marks []uint32
 }
 
-// branch is a choice between n alternatives of which the present schedule takes number i.
+// branch is a point where a schedule chose between n alternatives; those below next have been tried.
 type branch struct {
-	i, n uint8
-	mark uint32 // of the point, to notice a program that is not deterministic
+	parent  int32
+	mark    uint32 // of the point, to notice a program that is not deterministic
+	via     int8   // the alternative of the parent that leads here
+	next, n int8
 }
 
-func (d *depthFirst) another() bool {
-	if !d.started {
-		d.started = true
+func (s *treeSearch) another() bool {
+	s.depth, s.leaf = 0, -1
+	if !s.begun {
+		s.begun = true
+		s.path = s.path[:0]
 		return true
 	}
-	d.depth = 0
-	for len(d.path) > 0 {
-		b := &d.path[len(d.path)-1]
-		if b.i++; b.i < b.n {
-			return true
-		}
-		d.path = d.path[:len(d.path)-1]
+	if b := s.frontier(); b >= 0 {
+		s.aim(b)
+		return true
 	}
-	if d.bound == d.limit {
+	if s.bound == s.limit {
 		return false
 	}
-	d.bound++
-	d.e.bound = d.bound
+	s.bound++
+	s.e.bound = s.bound
+	s.nodes, s.head, s.path = s.nodes[:0], 0, s.path[:0]
 	return true
 }
 
-func (d *depthFirst) complete() bool { return true }
-func (d *depthFirst) states() int    { return len(d.visited) }
-func (d *depthFirst) seed() uint64   { return 0 }
+// frontier returns a branch with an alternative that has not been tried, -1 if there is none.
+func (s *treeSearch) frontier() int {
+	if s.visited == nil {
+		for n := len(s.nodes); n > 0; n-- {
+			if b := &s.nodes[n-1]; b.next < b.n {
+				return n - 1
+			}
+			s.nodes = s.nodes[:n-1]
+		}
+		return -1
+	}
+	for ; s.head < len(s.nodes); s.head++ {
+		if b := &s.nodes[s.head]; b.next < b.n {
+			return s.head
+		}
+	}
+	return -1
+}
 
-func (d *depthFirst) pick(e *engine) int {
+// aim sets the path to the next alternative of a branch.
+func (s *treeSearch) aim(i int) {
+	s.path, s.marks = s.path[:0], s.marks[:0]
+	choice := s.nodes[i].next
+	s.nodes[i].next++
+	for at := int32(i); at >= 0; at = s.nodes[at].parent {
+		s.path, s.marks = append(s.path, choice), append(s.marks, s.nodes[at].mark)
+		choice = s.nodes[at].via
+	}
+	slices.Reverse(s.path)
+	slices.Reverse(s.marks)
+	s.leaf = i
+}
+
+func (s *treeSearch) complete() bool { return true }
+func (s *treeSearch) states() int    { return len(s.visited) }
+func (s *treeSearch) seed() uint64   { return 0 }
+
+func (s *treeSearch) pick(e *engine) int {
 	n := len(e.opts)
 	if n == 1 {
 		return 0
 	}
-	if d.depth < len(d.path) {
-		return d.again(n)
+	if s.depth < len(s.path) {
+		return s.again(n)
 	}
-	if d.visited != nil && d.seen(e) {
+	if s.visited != nil && s.seen(e) {
 		return -1
 	}
-	return d.grow(n)
+	return s.grow(n)
 }
 
-func (d *depthFirst) value(_ *engine, n int) int {
-	if d.depth < len(d.path) {
-		return d.again(n)
+func (s *treeSearch) value(_ *engine, n int) int {
+	if s.depth < len(s.path) {
+		return s.again(n)
 	}
-	return d.grow(n)
+	return s.grow(n)
 }
 
 // mark is a fingerprint of the present point.
-func (d *depthFirst) mark(n int) uint32 {
-	h := uint64(d.e.steps)<<8 | uint64(n)
-	if t := d.e.last; t != nil {
+func (s *treeSearch) mark(n int) uint32 {
+	h := uint64(s.e.steps)<<8 | uint64(n)
+	if t := s.e.last; t != nil {
 		h ^= t.hash
 	}
 	return uint32(h ^ h>>32)
 }
 
-func (d *depthFirst) again(n int) int {
-	b := &d.path[d.depth]
-	d.depth++
-	if int(b.n) != n || b.mark != d.mark(n) {
-		d.e.failWith(KindUnstable, fmt.Sprintf("the same choices led to another point after %d steps", d.e.steps))
+func (s *treeSearch) again(n int) int {
+	if s.marks[s.depth] != s.mark(n) {
+		s.e.failWith(KindUnstable, fmt.Sprintf("the same choices led to another point after %d steps", s.e.steps))
 		return 0
 	}
-	return int(b.i)
+	s.depth++
+	return int(s.path[s.depth-1])
 }
 
-func (d *depthFirst) grow(n int) int {
-	d.path = append(d.path, branch{0, uint8(n), d.mark(n)})
-	d.depth++
+func (s *treeSearch) grow(n int) int {
+	b := branch{parent: int32(s.leaf), mark: s.mark(n), next: 1, n: int8(n)}
+	if s.leaf >= 0 && s.depth == len(s.path) && len(s.path) > 0 {
+		b.via = s.path[len(s.path)-1]
+	}
+	s.leaf = len(s.nodes)
+	s.nodes = append(s.nodes, b)
+	s.depth++
 	return 0
 }
 
 // seen enters the present point and reports whether it need not be continued.
-func (d *depthFirst) seen(e *engine) bool {
+func (s *treeSearch) seen(e *engine) bool {
 	left := int8(0)
-	if d.bound >= 0 {
-		left = int8(min(d.bound-e.used, 127))
+	if s.bound >= 0 {
+		left = int8(min(s.bound-e.used, 127))
 	}
 	k := e.key()
-	if before, ok := d.visited[k]; ok && before >= left {
+	if before, ok := s.visited[k]; ok && before >= left {
 		return true
 	}
-	d.visited[k] = left
+	s.visited[k] = left
 	return false
 }
 

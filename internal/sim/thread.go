@@ -14,7 +14,6 @@ type status uint8
 const (
 	ready   status = iota
 	paused         // in Pause: until a word of its read set changes
-	waiting        // until a word changes: WaitWhileEqual, Mutex, Semaphore
 	parked         // until Unpark
 	fencing        // in HeavyFence: until the fence has reached every other thread
 	asleep         // until its timer fires
@@ -22,7 +21,7 @@ const (
 )
 
 func (s status) String() string {
-	return [...]string{"can run", "spins", "waits", "is parked", "waits for a heavy fence", "sleeps", "has ended"}[s]
+	return [...]string{"can run", "spins", "is parked", "waits for a heavy fence", "sleeps", "has ended"}[s]
 }
 
 // thread is a simulated goroutine, carried by a coroutine that serves one thread per schedule.
@@ -39,6 +38,8 @@ type thread struct {
 	dead  bool // the coroutine ended by runtime.Goexit and cannot be used again
 
 	status  status
+	guard   *word // what it is about to do needs this word not to be bar
+	bar     value
 	skip    bool    // the next operation was chosen together with what led to it: no scheduling point before it
 	yielded bool    // gave way: others first
 	free    bool    // switching away from it is not a preemption
@@ -96,7 +97,7 @@ func (e *engine) spawn(name string, f func(), origin uint64) *thread {
 	t.buf, t.seen = t.buf[:0], t.seen[:0]
 	t.drains = 0
 	t.pins, t.rand, t.serial = 0, 0, 0
-	t.limited, t.late = false, false
+	t.limited, t.late, t.guard = false, false, nil
 	t.p = t.id % len(e.procs)
 	t.op, t.on, t.why = opStart, nil, ""
 	return t
@@ -180,12 +181,35 @@ func (t *thread) point(op opcode, w *word) {
 	t.op, t.on = op, w
 	switch {
 	case t.nosched > 0:
-	case t.skip:
-		t.skip = false
+		if t.barred() {
+			t.fail(KindMisuse, t.name+" would block inside Atomically")
+		}
+	case t.skip && !t.barred():
 	default:
 		t.giveWay(e.schedule())
 	}
+	t.skip = false
 	t.advance(op)
+}
+
+// guardedPoint is a scheduling point before an operation that can take effect only while w is not v. Until then the thread
+// cannot run: it is as if it waited, without steps that find out that it has to.
+func (t *thread) guardedPoint(op opcode, w *word, v value) {
+	t.guard, t.bar, t.where = w, v, t.e.steps
+	t.point(op, w)
+	t.guard = nil
+}
+
+// barred reports whether the thread's guard forbids it to run.
+func (t *thread) barred() bool {
+	w := t.guard
+	switch {
+	case w == nil:
+		return false
+	case t.e.mode == AcqRel && w.width != object:
+		return t.newest(w, t.bar) < 0
+	}
+	return t.sight(w) == t.bar
 }
 
 // advance makes the point after an operation another one than the point before it.

@@ -89,7 +89,7 @@ func (t *thread) moved(r *readWord) bool {
 	return r.w.version != r.version
 }
 
-// sight is what the thread would read now, outside of AcqRel.
+// sight is what the thread would read now, outside of AcqRel; it is no observation.
 func (t *thread) sight(w *word) value {
 	for i := len(t.buf) - 1; i >= 0; i-- {
 		if t.buf[i].w == w {
@@ -99,71 +99,77 @@ func (t *thread) sight(w *word) value {
 	return w.peek()
 }
 
-// WaitWhileEqual32 returns when the word differs from v: an acquire load in a loop that nobody sees.
-func WaitWhileEqual32(x *Uint32, v uint32) {
-	t := current()
-	if t == nil {
-		for x.v.Load() == v {
-			runtime.Gosched()
+// WaitWhileEqual32 waits until the word differs from v and returns what it is then: acquire loads in a loop that nobody sees.
+func WaitWhileEqual32(x *Uint32, v uint32) uint32 {
+	if t := current(); t != nil {
+		return uint32(t.awaitNot(addr32(&x.v), word32, u32(v)).n)
+	}
+	for {
+		if now := x.v.Load(); now != v {
+			return now
 		}
-		return
+		runtime.Gosched()
 	}
-	for uint32(t.load(addr32(&x.v), word32, opWait, acqrel).n) == v {
-		t.await(t.on)
-	}
-	t.reads.clear()
-}
-
-// WaitWhileEqualFor32 is WaitWhileEqual32 with a limit; false: the word still had the value v when the time was over. In a
-// run that may be at any scheduling point.
-func WaitWhileEqualFor32(x *Uint32, v uint32, d time.Duration) bool {
-	t := current()
-	if t == nil {
-		for end := time.Now().Add(d); x.v.Load() == v; runtime.Gosched() {
-			if time.Now().After(end) {
-				return false
-			}
-		}
-		return true
-	}
-	t.late = false
-	for uint32(t.load(addr32(&x.v), word32, opWait, acqrel).n) == v {
-		if t.late {
-			return false
-		}
-		t.limit(d)
-		t.await(t.on)
-		t.limited = false
-	}
-	t.reads.clear()
-	return true
 }
 
 // WaitWhileEqual64 is WaitWhileEqual32 for 64 bits.
-func WaitWhileEqual64(x *Uint64, v uint64) {
-	t := current()
-	if t == nil {
-		for x.v.Load() == v {
-			runtime.Gosched()
+func WaitWhileEqual64(x *Uint64, v uint64) uint64 {
+	if t := current(); t != nil {
+		return t.awaitNot(addr64(&x.v), word64, u64(v)).n
+	}
+	for {
+		if now := x.v.Load(); now != v {
+			return now
 		}
-		return
+		runtime.Gosched()
 	}
-	for t.load(addr64(&x.v), word64, opWait, acqrel).n == v {
-		t.await(t.on)
-	}
-	t.reads.clear()
 }
 
-// await blocks until w is written.
-func (t *thread) await(w *word) {
-	if t.e.mode == AcqRel {
-		if seen := t.seen.at(w.id); int(seen) < len(w.msgs)-1 {
-			t.seen.raise(w.id, seen+1)
-			return
+// WaitWhileEqualFor32 is WaitWhileEqual32 with a limit: it returns v when the time is over. In a run that may be at any
+// scheduling point.
+func WaitWhileEqualFor32(x *Uint32, v uint32, d time.Duration) uint32 {
+	if t := current(); t != nil {
+		t.limit(d)
+		now := t.awaitNot(addr32(&x.v), word32, u32(v))
+		t.limited = false
+		return uint32(now.n)
+	}
+	for end := time.Now().Add(d); ; runtime.Gosched() {
+		if now := x.v.Load(); now != v || time.Now().After(end) {
+			return now
 		}
 	}
-	w.waiters |= 1 << t.id
-	t.block(waiting, "for a change")
+}
+
+// awaitNot is one load that takes place when the word is not v, or when the time limit is over.
+func (t *thread) awaitNot(a addr, wd width, v value) value {
+	w := t.e.word(a, wd)
+	t.guardedPoint(opWait, w, v)
+	t.use(w)
+	var now value
+	if i := -1; t.e.mode == AcqRel && !t.late {
+		i = t.newest(w, v)
+		t.learn(w, i, acqrel)
+		now = w.msgs[i].v
+	} else {
+		now = t.read(w, acqrel)
+	}
+	t.reads.clear()
+	if t.e.tracing {
+		t.e.note(t, w, now, now, "")
+	}
+	return now
+}
+
+// newest returns the index of the newest message of w that is not v and that the thread may still read, -1 if there is none.
+// Older ones are passed over: who waits for a change finds the last one in the end.
+func (t *thread) newest(w *word, v value) int {
+	for i := len(w.msgs) - 1; i >= int(t.seen.at(w.id)); i-- {
+		if w.msgs[i].v != v {
+			return i
+		}
+	}
+	return -1
 }
 
 // Yield lets others run: runtime.Gosched, osyield. It drains the store buffer.
