@@ -1,16 +1,12 @@
 package rt
 
-// A Parker puts one goroutine at a time to sleep. The zero value is ready. It
-// must live on the heap and must not be copied while in use.
-//
-// One wait is: Prepare; make the Parker findable; Park. Whoever unlinks it
-// calls Unpark exactly once. Kick may come from anywhere at any time.
-type Parker struct {
+// A machine is the state machine of a [Parker], whose contract it has.
+type machine struct {
 	state atomicUint32
 	sleep sleep // how the goroutine is suspended; see the twins
 }
 
-// State of a Parker: three low bits, and above them the generation, which
+// State of a machine: three low bits, and above them the generation, which
 // changes with every wait so that a Kick meant for an earlier one misses.
 //
 //	T1  idle      -> queued     Prepare    owner, before the waiter can be found by others
@@ -44,7 +40,7 @@ const (
 // Prepare begins a wait (T1) and returns the ticket that Kick takes.
 //
 //go:norace
-func (p *Parker) Prepare() (ticket uint32) {
+func (p *machine) Prepare() (ticket uint32) {
 	s := p.state.Load()
 	if s&stateMask != idle {
 		throw("rt: Prepare of a Parker that is in use")
@@ -59,7 +55,7 @@ func (p *Parker) Prepare() (ticket uint32) {
 // the number of frames above the caller that execution traces leave out.
 //
 //go:norace
-func (p *Parker) Park(reason Reason, skip int) Wake {
+func (p *machine) Park(reason Reason, skip int) Wake {
 	for {
 		switch s := p.state.Load(); s & stateMask {
 		case signalled:
@@ -77,7 +73,7 @@ func (p *Parker) Park(reason Reason, skip int) Wake {
 // the caller calls Yield.
 //
 //go:norace
-func (p *Parker) Unpark(skip int) {
+func (p *machine) Unpark(skip int) {
 	for {
 		s := p.state.Load()
 		st := s & stateMask
@@ -97,7 +93,7 @@ func (p *Parker) Unpark(skip int) {
 // ended yet.
 //
 //go:norace
-func (p *Parker) Kick(ticket uint32) {
+func (p *machine) Kick(ticket uint32) {
 	for {
 		s := p.state.Load()
 		st := s & stateMask
@@ -116,7 +112,7 @@ func (p *Parker) Kick(ticket uint32) {
 // Rearm goes back to waiting after Kicked (T8), unless Unpark has come already.
 //
 //go:norace
-func (p *Parker) Rearm() {
+func (p *machine) Rearm() {
 	s := p.state.Load()
 	if s&stateMask == kicked {
 		p.state.CompareAndSwap(s, s&^stateMask|queued)
@@ -127,7 +123,7 @@ func (p *Parker) Rearm() {
 // will call Unpark.
 //
 //go:norace
-func (p *Parker) Leave() {
+func (p *machine) Leave() {
 	for {
 		s := p.state.Load()
 		if st := s & stateMask; st != kicked && st != queued {

@@ -84,7 +84,7 @@ type realSleep struct{ g uintptr }
 // realSuspend parks the calling goroutine unless p has been signalled or kicked.
 //
 //go:norace
-func (p *Parker) realSuspend(reason Reason, skip int) {
+func (p *machine) realSuspend(reason Reason, skip int) {
 	r := &reasonCodes[reason]
 	gopark(commit, unsafe.Pointer(p), r.wait, r.trace, skip+1)
 }
@@ -95,7 +95,7 @@ func (p *Parker) realSuspend(reason Reason, skip int) {
 //go:nosplit
 //go:norace
 func commit(g uintptr, lock unsafe.Pointer) bool {
-	p := (*Parker)(lock)
+	p := (*machine)(lock)
 	p.sleep.g = g
 	// Under the race detector the word may not be touched through sync/atomic
 	// here. A plain read is enough for the generation: only the owner changes it.
@@ -105,7 +105,7 @@ func commit(g uintptr, lock unsafe.Pointer) bool {
 }
 
 //go:norace
-func (p *Parker) realResume(skip int) { goready(p.sleep.g, skip+1) }
+func (p *machine) realResume(skip int) { goready(p.sleep.g, skip+1) }
 
-// commit takes a Parker's address for that of its state.
-var _ = [1]byte{}[unsafe.Offsetof(Parker{}.state)]
+// commit takes a machine's address for that of its state.
+var _ = [1]byte{}[unsafe.Offsetof(machine{}.state)]

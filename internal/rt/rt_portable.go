@@ -54,7 +54,7 @@ type realSleep struct{ ch chan struct{} }
 // realSuspend sleeps unless p has been signalled or kicked.
 //
 //go:norace
-func (p *Parker) realSuspend(reason Reason, skip int) {
+func (p *machine) realSuspend(reason Reason, skip int) {
 	s := p.state.Load()
 	if s&stateMask != queued {
 		return
@@ -67,4 +67,4 @@ func (p *Parker) realSuspend(reason Reason, skip int) {
 }
 
 //go:norace
-func (p *Parker) realResume(skip int) { p.sleep.ch <- struct{}{} }
+func (p *machine) realResume(skip int) { p.sleep.ch <- struct{}{} }

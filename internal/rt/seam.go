@@ -11,6 +11,13 @@ type (
 	sleep        = realSleep
 )
 
+// A Parker puts one goroutine at a time to sleep. The zero value is ready. It
+// must live on the heap and must not be copied while in use.
+//
+// One wait is: Prepare; make the Parker findable; Park. Whoever unlinks it
+// calls Unpark exactly once. Kick may come from anywhere at any time.
+type Parker = machine
+
 func pin() int           { return realPin() }
 func unpin()             { realUnpin() }
 func nanotime() int64    { return realNanotime() }
@@ -22,7 +29,7 @@ func fatal(msg string)   { realFatal(msg) }
 func throw(msg string)   { realThrow(msg) }
 
 //go:norace
-func (p *Parker) suspend(reason Reason, skip int) { p.realSuspend(reason, skip+1) }
+func (p *machine) suspend(reason Reason, skip int) { p.realSuspend(reason, skip+1) }
 
 //go:norace
-func (p *Parker) resume(skip int) { p.realResume(skip + 1) }
+func (p *machine) resume(skip int) { p.realResume(skip + 1) }

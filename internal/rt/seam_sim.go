@@ -8,6 +8,69 @@ import "github.com/hqsync/hqsync/internal/sim"
 // goroutine the real ones.
 type atomicUint32 = sim.Uint32
 
+// A Parker in a run is the simulator's, each of whose calls is one step: the
+// machine has programs of its own, and the programs of other packages become
+// small enough.
+type Parker struct {
+	machine
+	model sim.Parker
+}
+
+// Prepare begins a wait and returns the ticket that Kick takes.
+func (p *Parker) Prepare() (ticket uint32) {
+	if sim.Running() {
+		return p.model.Prepare()
+	}
+	return p.machine.Prepare()
+}
+
+// Park sleeps until Unpark or Kick.
+func (p *Parker) Park(reason Reason, skip int) Wake {
+	if !sim.Running() {
+		return p.machine.Park(reason, skip+1)
+	}
+	if p.model.Park(reason.String()) == sim.Kicked {
+		return Kicked
+	}
+	return Signalled
+}
+
+// Unpark ends the wait.
+func (p *Parker) Unpark(skip int) {
+	if sim.Running() {
+		p.model.Unpark()
+	} else {
+		p.machine.Unpark(skip + 1)
+	}
+}
+
+// Kick wakes the wait that ticket stands for without ending it.
+func (p *Parker) Kick(ticket uint32) {
+	if sim.Running() {
+		p.model.Kick(ticket)
+	} else {
+		p.machine.Kick(ticket)
+	}
+}
+
+// Rearm goes back to waiting after Kicked.
+func (p *Parker) Rearm() {
+	if sim.Running() {
+		p.model.Rearm()
+	} else {
+		p.machine.Rearm()
+	}
+}
+
+// Leave ends a wait that the caller itself has unlinked.
+func (p *Parker) Leave() {
+	if sim.Running() {
+		p.model.Leave()
+	} else {
+		p.machine.Leave()
+	}
+}
+
 type sleep struct {
 	realSleep
 	thread sim.Semaphore
@@ -81,7 +144,7 @@ func throw(msg string) {
 	realThrow(msg)
 }
 
-func (p *Parker) suspend(reason Reason, skip int) {
+func (p *machine) suspend(reason Reason, skip int) {
 	if !sim.Running() {
 		p.realSuspend(reason, skip+1)
 		return
@@ -92,7 +155,7 @@ func (p *Parker) suspend(reason Reason, skip int) {
 	}
 }
 
-func (p *Parker) resume(skip int) {
+func (p *machine) resume(skip int) {
 	if sim.Running() {
 		p.sleep.thread.Release()
 	} else {
