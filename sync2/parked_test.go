@@ -177,7 +177,7 @@ func checkFinal(t *testing.T) {
 
 // parkedOn returns the number of goroutines that are parked on m.
 func parkedOn(m *Mutex) (n int) {
-	parking.Default().UnparkFilter(keyOf(&m.state), func(parking.ParkToken) parking.FilterOp { n++; return parking.Skip }, nil)
+	parking.Default().UnparkFilter(m.key(m.tag.Load()&tagNode), func(parking.ParkToken) parking.FilterOp { n++; return parking.Skip }, nil)
 	return n
 }
 
