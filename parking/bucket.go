@@ -106,7 +106,7 @@ func enqueue(at **waiter, w *waiter, front bool) {
 		w.tail, w.length = w, 1
 		*at = w
 	case front:
-		w.next, w.tail, w.child, w.length = first, first.tail, first.child, first.length+1
+		w.next, w.tail, w.child, w.length, w.charged = first, first.tail, first.child, first.length+1, first.charged
 		first.prev, first.tail, first.child, first.length = w, nil, [2]*waiter{}, 0
 		*at = w
 	default:
@@ -136,7 +136,7 @@ func dequeue(at **waiter, w *waiter) {
 		unlink(at)
 	default:
 		second := w.next
-		second.prev, second.tail, second.child, second.length = nil, w.tail, w.child, w.length-1
+		second.prev, second.tail, second.child, second.length, second.charged = nil, w.tail, w.child, w.length-1, w.charged
 		*at = second
 	}
 	w.clear()

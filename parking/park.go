@@ -64,7 +64,7 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 		r.Outcome = t.parkTimed(w, ticket, timedOut, &opts)
 	}
 	if r.Outcome == Unparked {
-		r.Token, r.More = w.token, w.more
+		r.Token, r.More = UnparkToken(w.token), w.more
 	}
 	runtime.KeepAlive(w)
 	w.free() // W4

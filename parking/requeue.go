@@ -59,7 +59,7 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 	src.count.Add(-int32(r.Unparked + r.Requeued))
 	dst.count.Add(-int32(waiting - r.Requeued))
 	if woken != nil {
-		woken.token, woken.more = token, r.Requeued > 0 || r.More
+		woken.token, woken.more = uintptr(token), r.Requeued > 0 || r.More
 		woken.parker.Unpark(1)
 	}
 	unpin()

@@ -34,6 +34,9 @@ func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
 func yield()          { rt.Yield() }
 
+// profiling reports whether anybody may ask for Delay.
+func profiling() bool { return rt.MutexProfiled && runtime.SetMutexProfileFraction(-1) > 0 }
+
 func now() time.Time { return time.Now() }
 
 func afterFunc(d time.Duration, f func()) (stop func() bool) { return time.AfterFunc(d, f).Stop }

@@ -39,6 +39,9 @@ func pause(n uint32) {
 	}
 }
 
+// profiling reports whether anybody may ask for Delay.
+func profiling() bool { return rt.MutexProfiled && runtime.SetMutexProfileFraction(-1) > 0 }
+
 func now() time.Time {
 	if sim.Running() {
 		return time.Unix(0, sim.Nanotime())

@@ -86,6 +86,11 @@ type UnparkResult struct {
 	// Waited is for how long, in ns, the first goroutine that was woken had been
 	// waiting, since Options.Since; 0 if none was.
 	Waited int64
+
+	// Delay is what the mutex profile charges to whoever woke the first waiter, in
+	// ns: the waits, since the last Delay, of all that were queued. 0 unless
+	// contention is profiled, and from UnparkFilter and UnparkRequeue.
+	Delay int64
 }
 
 // A FilterOp is a filter's verdict on one waiter.

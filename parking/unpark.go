@@ -11,6 +11,14 @@ import "github.com/hqsync/hqsync/internal/race"
 //
 //go:norace
 func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
+	return t.UnparkOneFor(1, key, callback)
+}
+
+// UnparkOneFor is UnparkOne on behalf of a caller skip frames above: execution
+// traces then show that one as who woke the goroutine.
+//
+//go:norace
+func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
 	var r UnparkResult
 	if callback == nil && !t.Waiting(key) {
 		return r
@@ -24,6 +32,7 @@ func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) Unpa
 		r.Unparked = 1
 		r.More = w.next != nil
 		r.Waited = w.waited()
+		r.Delay = w.delay()
 		dequeue(at, w) // W2
 	}
 	var token UnparkToken
@@ -33,8 +42,8 @@ func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) Unpa
 	b.lock.UnlockPinned()
 	if w != nil {
 		b.count.Add(-1)
-		w.token, w.more = token, r.More
-		w.parker.Unpark(1)
+		w.token, w.more = uintptr(token), r.More
+		w.parker.Unpark(skip + 2)
 	}
 	unpin()
 	race.Enable()
@@ -47,6 +56,13 @@ func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) Unpa
 //
 //go:norace
 func (t *Table) UnparkAll(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
+	return t.UnparkAllFor(1, key, callback)
+}
+
+// UnparkAllFor is to UnparkAll as UnparkOneFor is to UnparkOne.
+//
+//go:norace
+func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
 	var r UnparkResult
 	if callback == nil && !t.Waiting(key) {
 		return r
@@ -60,6 +76,7 @@ func (t *Table) UnparkAll(key Key, callback func(UnparkResult) UnparkToken) Unpa
 		unlink(at)
 		r.Unparked = int(list.length)
 		r.Waited = list.waited()
+		r.Delay = list.delay()
 		for w := list; w != nil; w = w.next {
 			w.queued = false // W2
 		}
@@ -71,7 +88,7 @@ func (t *Table) UnparkAll(key Key, callback func(UnparkResult) UnparkToken) Unpa
 	b.lock.UnlockPinned()
 	b.count.Add(-int32(r.Unparked))
 	unpin()
-	signalAll(list, token, false)
+	signalAll(list, token, false, skip+1)
 	race.Enable()
 	return r
 }
@@ -90,7 +107,7 @@ func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback 
 	var chosen, last *waiter
 	for w := *at; w != nil; {
 		next := w.next
-		verdict := filter(w.park)
+		verdict := filter(ParkToken(w.token))
 		if verdict == Stop {
 			break
 		}
@@ -110,7 +127,7 @@ func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback 
 	b.lock.UnlockPinned()
 	b.count.Add(-int32(r.Unparked))
 	unpin()
-	signalAll(chosen, token, r.More)
+	signalAll(chosen, token, r.More, 1)
 	race.Enable()
 	return r
 }
@@ -130,12 +147,12 @@ func appendTo(list **waiter, last, w *waiter) *waiter {
 // signalAll ends the waits of a list that has been taken off its queue.
 //
 //go:norace
-func signalAll(list *waiter, token UnparkToken, more bool) {
+func signalAll(list *waiter, token UnparkToken, more bool, skip int) {
 	for w := list; w != nil; {
 		next := w.next
 		w.clear()
-		w.token, w.more = token, more
-		w.parker.Unpark(2) // w is its owner's again
+		w.token, w.more = uintptr(token), more
+		w.parker.Unpark(skip + 2) // w is its owner's again
 		w = next
 	}
 }

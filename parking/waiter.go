@@ -27,13 +27,13 @@ type waiter struct {
 	next, prev *waiter    // neighbours in the queue
 	tail       *waiter    // in the first waiter only: the last
 	child      [2]*waiter // in the first waiter only: first waiters of other queues of the bucket
+	charged    int64      // in the first waiter only: monotonic ns up to which UnparkResult.Delay has been told
 	length     uint32     // in the first waiter only: number of waiters
 	queued     bool
 
-	since int64       // monotonic ns at which the waiting began; written by the owner before W1
-	more  bool        // written by the waker before its signal
-	token UnparkToken // the same
-	park  ParkToken   // written by the owner before W1
+	more  bool    // written by the waker before its signal
+	since int64   // monotonic ns at which the waiting began; written by the owner before W1
+	token uintptr // the ParkToken, written by the owner before W1; then the UnparkToken, written by the waker before its signal
 }
 
 // newWaiter returns a record that is ready to be queued on key.
@@ -44,12 +44,13 @@ func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
 	w.addr.Store(key.Addr)
 	w.node.Store(key.Node)
 	w.space = t.space.Load()
-	w.park = opts.Token
+	w.token = uintptr(opts.Token)
+	now := nanotime()
 	w.since = opts.Since
 	if w.since == 0 {
-		w.since = nanotime()
+		w.since = now
 	}
-	w.token = 0
+	w.charged = now // what it waited before has been told
 	w.more = false
 	return w, w.parker.Prepare()
 }
@@ -58,6 +59,23 @@ func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
 //
 //go:norace
 func (w *waiter) waited() int64 { return nanotime() - w.since }
+
+// delay returns (d0 + d1)/2 * n, where n waiters are queued behind first, which
+// included, and d0 and d1 are what first and the last have waited since the
+// last call for this queue: what package sync charges in the mutex profile to
+// the goroutine that wakes first.
+//
+//go:norace
+func (first *waiter) delay() int64 {
+	if !profiling() {
+		return 0
+	}
+	now := nanotime()
+	head := now - max(first.since, first.charged)
+	tail := now - max(first.tail.since, first.charged)
+	first.charged = now
+	return (head + tail) / 2 * int64(first.length)
+}
 
 //go:norace
 func (w *waiter) free() { putWaiter(w) }

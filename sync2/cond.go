@@ -44,7 +44,7 @@ func NewCond(l Locker) *Cond { return &Cond{L: l} }
 // caller should Wait in a loop that checks the condition.
 func (c *Cond) Wait() {
 	c.self.check()
-	c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 1})
+	c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 2})
 	c.L.Lock()
 }
 
@@ -58,7 +58,7 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	outcome := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 1})
+	outcome := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 2})
 	c.L.Lock()
 	if outcome == parking.Canceled {
 		return ctx.Err()
@@ -78,14 +78,14 @@ func (c *Cond) wait(opts parking.Options) parking.Outcome {
 // It is allowed but not required for the caller to hold c.L.
 func (c *Cond) Signal() {
 	c.self.check()
-	table().UnparkOne(keyOf(&c.self), nil)
+	table().UnparkOneFor(1, keyOf(&c.self), nil)
 }
 
 // Broadcast wakes all goroutines waiting on c. It is allowed but not required
 // for the caller to hold c.L.
 func (c *Cond) Broadcast() {
 	c.self.check()
-	table().UnparkAll(keyOf(&c.self), nil)
+	table().UnparkAllFor(1, keyOf(&c.self), nil)
 }
 
 // A copyChecker holds its own address since its first use, to detect that the

@@ -206,7 +206,7 @@ func (m *Mutex) Unlock() {
 	}
 	if !asymmetric() {
 		if s := m.state.Add(^uint32(0)); s != 0 { // T4
-			m.unlockSlow(s)
+			m.unlockSlow(s, 1)
 		}
 		return
 	}
@@ -230,7 +230,7 @@ func (m *Mutex) unlockContended(t uint32) {
 		m.calm(t)
 	}
 	if s := m.state.Add(^uint32(0)); s != 0 { // T4
-		m.unlockSlow(s)
+		m.unlockSlow(s, 2)
 	}
 }
 
@@ -259,7 +259,11 @@ func (m *Mutex) lockSlow(l *limit) bool {
 	var c contender
 	ok := m.contend(&c, l)
 	if c.ticks != 0 {
-		blocked(c.ticks, 1)
+		skip := 1
+		if l != nil {
+			skip = 2 // lockWithin is between
+		}
+		blocked(c.ticks, skip)
 		if t := m.tag.Load(); ok && t > tagNode {
 			storePlain(&m.tag, t&tagNode) // not calm: this goroutine had to wait
 		}
@@ -364,7 +368,7 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 	if c.ticks == 0 {
 		c.ticks = cputicks()
 	}
-	opts := parking.Options{Reason: parking.ReasonMutexLock, Front: c.since != 0, Since: c.since, Skip: 3}
+	opts := parking.Options{Reason: parking.ReasonMutexLock, Front: c.since != 0, Since: c.since, Skip: 4}
 	l.apply(&opts)
 	queued := func() bool { // I2
 		const both = mutexLocked | mutexParked
@@ -401,32 +405,32 @@ func (m *Mutex) giveUp(c *contender) {
 		n := c.pay(s)
 		if s == n || m.state.CompareAndSwap(s, n) { // T9
 			if n&(mutexLocked|mutexParked|mutexAwake) == mutexParked && !mutant("mutex: leaver drops its duty") {
-				m.wake()
+				m.wake(3)
 			}
 			return
 		}
 	}
 }
 
-// unlockSlow runs after T4 left s.
-func (m *Mutex) unlockSlow(s uint32) {
+// unlockSlow runs after T4 left s. Unlock is skip frames above.
+func (m *Mutex) unlockSlow(s uint32, skip int) {
 	if s&mutexLocked != 0 {
 		fatal("sync: unlock of unlocked mutex")
 	}
 	if s&(mutexParked|mutexAwake) != mutexParked {
 		return // nobody is queued, or a contender is awake
 	}
-	waited, handed := m.wake()
-	charge(waited, 1)
+	delay, handed := m.wake(skip + 1)
+	charge(delay, skip)
 	if handed {
 		yield() // the new owner is next on this P
 	}
 }
 
 // wake gets rid of one duty to wake somebody, if m is free and nobody is awake.
-// It returns for how long the waiter that it woke had waited, and whether it was
-// handed the mutex.
-func (m *Mutex) wake() (waited int64, handed bool) {
+// It returns the delay to charge to the caller, and whether the waiter was handed
+// the mutex. Who does it is skip frames above, for execution traces.
+func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 	for {
 		s := m.state.Load()
 		if s&(mutexLocked|mutexParked|mutexAwake) != mutexParked {
@@ -438,7 +442,7 @@ func (m *Mutex) wake() (waited int64, handed bool) {
 		// After T6: the right just taken may be one of a later episode, on another node.
 		node := m.tag.Load() & tagNode
 		if node != 0 && table().Waiting(m.key(node)) {
-			r := table().UnparkOne(m.key(node), func(r parking.UnparkResult) parking.UnparkToken {
+			r := table().UnparkOneFor(skip+1, m.key(node), func(r parking.UnparkResult) parking.UnparkToken {
 				handed = r.Unparked != 0 && overdue(r.Waited) && m.handOff(r.More)
 				if handed {
 					return handedOff
@@ -446,7 +450,7 @@ func (m *Mutex) wake() (waited int64, handed bool) {
 				return wokenAwake
 			})
 			if r.Unparked != 0 {
-				return r.Waited, handed
+				return r.Delay, handed
 			}
 		}
 		m.state.And(^uint32(mutexAwake)) // T8, and look again: somebody may have announced himself meanwhile
@@ -488,7 +492,7 @@ func (m *Mutex) wakeRaced() {
 		}
 	}
 	if node := m.tag.Load() & tagNode; node != 0 {
-		table().UnparkOne(m.key(node), nil)
+		table().UnparkOneFor(2, m.key(node), nil)
 	}
 }
 

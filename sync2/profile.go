@@ -5,21 +5,27 @@ package sync2
 import (
 	"runtime"
 
+	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
 // blocked adds a wait that began at cputicks since to the block profile. skip 0
-// puts the caller's caller on top of the stack.
-func blocked(since int64, skip int) {
-	if since != 0 {
-		rt.BlockEvent(cputicks()-since, skip+2)
+// puts the caller on top of the stack.
+func blocked(since int64, skip int) { rt.BlockEvent(cputicks()-since, skip+1) }
+
+// charge adds a parking.UnparkResult's Delay to the mutex profile, on the
+// account of the goroutine that unlocks. skip is as in blocked.
+func charge(delay int64, skip int) {
+	if rt.MutexProfiled && delay > 0 {
+		rt.MutexEvent(ticksOf(delay), skip+1)
 	}
 }
 
-// charge adds the wait of a goroutine that the caller is waking, waited ns long,
-// to the mutex profile. skip is as in blocked.
-func charge(waited int64, skip int) {
-	if rt.MutexProfiled && waited > 0 && runtime.SetMutexProfileFraction(-1) > 0 {
-		rt.MutexEvent(rt.NanosecondsToTicks(waited), skip+2)
+// ticksOf converts nanoseconds to the unit of cputicks: the CPU's counter on
+// amd64, nanoseconds on arm64.
+func ticksOf(ns int64) int64 {
+	if runtime.GOARCH != "amd64" {
+		return ns
 	}
+	return int64(float64(ns) * float64(asm.TicksPerMicrosecond()) / 1000)
 }

@@ -160,17 +160,19 @@ func (rw *RWMutex) RUnlock() {
 func (rw *RWMutex) rLockSlow(l *limit) bool {
 	var since int64
 	ok := rw.waitToRead(l, &since)
-	blocked(since, 1)
+	if since != 0 {
+		blocked(since, 1)
+	}
 	return ok
 }
 
 func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
-	opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 2}
+	opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 3}
 	l.apply(&opts)
 	stopped := func() bool { return rw.load()&rwWriter != 0 } // I3
 	for {
 		if s := rw.add(-rwReader); s&rwWriter != 0 { // T3
-			rw.depart(s) // I4
+			rw.depart(s, 3) // I4
 			if *since == 0 {
 				*since = cputicks()
 			}
@@ -191,16 +193,17 @@ func (rw *RWMutex) rUnlockSlow(s int32) {
 	if s < 0 {
 		fatal("sync: RUnlock of unlocked RWMutex")
 	}
-	charge(rw.depart(s), 1)
+	charge(rw.depart(s, 2), 1)
 }
 
 // depart wakes the writer if the departure that left s was the last (I4). It
-// returns for how long the writer had waited, in ns.
-func (rw *RWMutex) depart(s int32) (waited int64) {
+// returns the delay to charge to the reader. The reader's method is skip
+// frames above.
+func (rw *RWMutex) depart(s int32, skip int) (delay int64) {
 	if s/rwReader == 0 {
-		waited = table().UnparkOne(keyOf(&rw.sleep), nil).Waited
+		delay = table().UnparkOneFor(skip+1, keyOf(&rw.sleep), nil).Delay
 	}
-	return waited
+	return delay
 }
 
 // Lock locks rw for writing.
@@ -282,7 +285,7 @@ func (rw *RWMutex) lockSlow(l *limit) bool {
 }
 
 func (rw *RWMutex) waitToWrite(l *limit) bool {
-	opts := parking.Options{Reason: parking.ReasonRWMutexLock, Skip: 2}
+	opts := parking.Options{Reason: parking.ReasonRWMutexLock, Skip: 3}
 	l.apply(&opts)
 	occupied := func() bool { return rw.load() != rwWriter } // I3
 	for occupied() {
@@ -319,21 +322,21 @@ func (rw *RWMutex) Downgrade() {
 }
 
 // release ends the writer's turn by adding delta to the word (T6, T9), lets the
-// readers in who waited for it, then the next writer. It returns for how long
-// the first of those readers had waited, in ns.
-func (rw *RWMutex) release(delta int32) (waited int64) {
+// readers in who waited for it, then the next writer. It returns the
+// delay to charge to the writer.
+func (rw *RWMutex) release(delta int32) (delay int64) {
 	if s := rw.add(delta); (s-delta)&rwWriter == 0 {
 		fatal("sync: Unlock of unlocked RWMutex")
 	}
 	key := keyOf(&rw.state)
 	if table().Waiting(key) { // I5
-		waited = table().UnparkAll(key, func(r parking.UnparkResult) parking.UnparkToken {
+		delay = table().UnparkAllFor(2, key, func(r parking.UnparkResult) parking.UnparkToken {
 			rw.add(int32(r.Unparked) * rwReader) // T7
 			return 0
-		}).Waited
+		}).Delay
 	}
 	rw.w.Unlock()
-	return waited
+	return delay
 }
 
 // RLocker returns a Locker whose Lock and Unlock call rw.RLock and rw.RUnlock.

@@ -73,7 +73,7 @@ func (wg *WaitGroup) Add(delta int) {
 // release wakes everybody after the counter has become 0.
 func (wg *WaitGroup) release() {
 	ok := true
-	table().UnparkAll(keyOf(&wg.sleep), func(r parking.UnparkResult) parking.UnparkToken {
+	table().UnparkAllFor(2, keyOf(&wg.sleep), func(r parking.UnparkResult) parking.UnparkToken {
 		// Nobody may add now, and I1 holds here.
 		ok = wg.state.CompareAndSwap(uint64(r.Unparked), 0) // T3
 		return 0
