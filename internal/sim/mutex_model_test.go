@@ -36,6 +36,15 @@ type mutexModel struct {
 	releasing, duties, mores, looking int
 }
 
+func (m *mutexModel) name(actors []*actor) {
+	sim.Name(&m.state, "state", "L", "P", "A")
+	sim.Name(&m.tag, "tag")
+	sim.Name(&m.buckets, "bucket")
+	for i, a := range actors {
+		a.node = uint32(i%m.nodes) + 1
+	}
+}
+
 func (m *mutexModel) bucket(tag uint32) *bucket { return &m.buckets[tag-1] }
 
 func (m *mutexModel) enter(a *actor) {
@@ -51,7 +60,7 @@ func (m *mutexModel) lock(a *actor, timed bool) bool {
 		m.enter(a)
 		return true
 	}
-	return m.lockSlow(a, timed)
+	return m.lockSlow(a, timed, false, false)
 }
 
 func (m *mutexModel) tryLock(a *actor) bool {
@@ -62,11 +71,9 @@ func (m *mutexModel) tryLock(a *actor) bool {
 	return false
 }
 
-func (m *mutexModel) lockSlow(a *actor, timed bool) bool {
-	var (
-		duty, woken bool
-		g           uint32
-	)
+// lockSlow is the slow path, for a waiter that was woken too: duty says whether it has to see to it that others are.
+func (m *mutexModel) lockSlow(a *actor, timed, duty, woken bool) bool {
+	var g uint32
 	take := func(d bool) {
 		if d != duty {
 			duty = d
@@ -429,12 +436,7 @@ func mutexProgram(r mutexRules, text string) sim.Program {
 	var m *mutexModel
 	p := letters("mutex", text, func(actors []*actor) {
 		m = &mutexModel{mutexRules: r}
-		sim.Name(m, "m")
-		sim.Name(&m.state, "state", "L", "P", "A")
-		sim.Name(&m.tag, "tag")
-		for i, a := range actors {
-			a.node = uint32(i%r.nodes) + 1
-		}
+		m.name(actors)
 	}, func(a *actor, letter byte) {
 		switch letter {
 		case 'L', 'D':
