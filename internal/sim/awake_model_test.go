@@ -297,6 +297,7 @@ func TestAwakeBit_Passes(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s/%+v", c.text, c.rules), func(t *testing.T) {
+			t.Parallel()
 			mustPass(t, awakeProgram(c.rules, c.text), whole(c.mem))
 		})
 	}

@@ -191,6 +191,7 @@ func TestBroadcast_Passes(t *testing.T) {
 			continue
 		}
 		t.Run(c.text, func(t *testing.T) {
+			t.Parallel()
 			mustPass(t, condProgram(c.rules, c.text), whole(sim.TSO))
 		})
 	}

@@ -20,7 +20,7 @@
 // A goroutine that is not a thread of a run (the test itself, Setup, Check, Final, helpers of other tests) always gets the real
 // thing, in the same process and at the same time: sync/atomic, sync.Mutex, time. That is decided per call by one atomic
 // load while nothing is explored, and by a look at the goroutine's profiler labels (2 ns) otherwise. So ordinary tests pass
-// under -tags sim, and up to four explorations may run side by side. A thread must not start real goroutines, and must
+// under -tags sim, and up to four explorations run side by side. A thread must not start real goroutines, and must
 // not wait for anything that the engine does not know: a channel, a real sync.Mutex that is held across a step.
 //
 // # The seam

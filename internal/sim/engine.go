@@ -128,9 +128,7 @@ func newEngine(p Program, o Options) *engine {
 // explore is the life of an engine, on a goroutine of its own.
 func (e *engine) explore() Result {
 	e.mark()
-	if !e.publish() {
-		panic(fmt.Sprintf("sim: %d explorations under way already", maxEngines))
-	}
+	e.publish()
 	defer e.withdraw()
 	defer e.dismiss()
 

@@ -16,10 +16,11 @@ import (
 //go:linkname goroutineLabels runtime/pprof.runtime_getProfLabel
 func goroutineLabels() unsafe.Pointer
 
-// maxEngines is how many explorations may be under way in one process at a time. Each needs a CPU to be of use.
+// maxEngines is how many explorations may be under way in one process at a time; others wait. Each needs a CPU to be of use.
 const maxEngines = 4
 
 var (
+	slots   = make(chan struct{}, maxEngines)  // one message per engine
 	active  atomic.Int32                       // engines in the table below: 0 sends every caller to the real thing at once
 	engines [maxEngines]atomic.Pointer[engine] // an engine's label is written before the engine is published here
 )
@@ -58,15 +59,15 @@ func (e *engine) mark() {
 	e.label = goroutineLabels()
 }
 
-// publish enters the engine into the table of engines; false: the table is full.
-func (e *engine) publish() bool {
+// publish enters the engine into the table of engines, once there is room.
+func (e *engine) publish() {
+	slots <- struct{}{}
 	for i := range engines {
 		if engines[i].CompareAndSwap(nil, e) {
 			active.Add(1)
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // withdraw undoes publish.
@@ -74,6 +75,7 @@ func (e *engine) withdraw() {
 	for i := range engines {
 		if engines[i].CompareAndSwap(e, nil) {
 			active.Add(-1)
+			<-slots
 		}
 	}
 }

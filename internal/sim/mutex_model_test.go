@@ -465,25 +465,40 @@ func whole(m sim.Memory) sim.Options {
 }
 
 func TestMutexProtocol_Passes(t *testing.T) {
+	symmetric, ordered := fullMutex, fullMutex
+	symmetric.symmetric, ordered.ordered = true, true
+	checked, shortcut := fullMutex, fullMutex
+	checked.invariant = true
+	shortcut.invariant, shortcut.shortcut = true, true
 	for _, c := range []struct {
 		text  string
 		rules mutexRules
-		mem   sim.Memory
 		long  bool
 	}{
-		{"L,L", fullMutex, sim.TSO, false},
-		{"LL,LL", fullMutex, sim.TSO, false},
-		{"DD,LL", fullMutex, sim.TSO, false},
-		{"TT,LL", fullMutex, sim.TSO, false},
-		{"L,L,L", mutexRules{nodes: 1, invariant: true}, sim.TSO, false},
-		{"L,L,L", mutexRules{nodes: 2, quiet: true}, sim.TSO, true},
-		{"L,L,L", fullMutex, sim.TSO, true},
+		{"L,L", fullMutex, false},
+		{"LL,LL", checked, false},
+		{"LL,LL", shortcut, false},
+		{"DD,LL", checked, false},
+		{"TT,LL", fullMutex, false},
+		{"DD,LL", symmetric, false},
+		{"DD,LL", ordered, false},
+		{"L,L,L", mutexRules{nodes: 1, invariant: true}, false},
+		{"L,L,L", mutexRules{nodes: 2, quiet: true, symmetric: true}, false},
+		{"L,L,L", ordered, true},
+		{"D,D,L", symmetric, true},
+		{"T,L,L", fullMutex, true},
+		{"L,L,L", fullMutex, true},
 	} {
 		if c.long && testing.Short() {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s/%+v", c.text, c.rules), func(t *testing.T) {
-			mustPass(t, mutexProgram(c.rules, c.text), whole(c.mem))
+			t.Parallel()
+			m := sim.TSO
+			if c.rules.ordered {
+				m = sim.SC
+			}
+			mustPass(t, mutexProgram(c.rules, c.text), whole(m))
 		})
 	}
 }

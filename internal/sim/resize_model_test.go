@@ -158,7 +158,10 @@ func TestResize_Passes(t *testing.T) {
 		if testing.Short() && text == "L,L,L,Z" {
 			continue
 		}
-		mustPass(t, resizeProgram(text), whole(sim.SC))
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			mustPass(t, resizeProgram(text), whole(sim.SC))
+		})
 	}
 }
 
