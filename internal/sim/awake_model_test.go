@@ -63,8 +63,7 @@ func (m *awakeModel) lock(a *actor, timed bool) bool {
 			continue
 		}
 		a.at(2, bit(timed), bit(duty)|bit(mine)<<1|bit(woken)<<2, uint64(g))
-		s, ok := m.announce(a, &mine) // S3
-		if !ok {
+		if !m.announce(&mine) { // S3
 			continue
 		}
 		a.at(3, bit(timed), bit(duty)|bit(mine)<<1|bit(woken)<<2, uint64(g))
@@ -97,11 +96,11 @@ func (m *awakeModel) lock(a *actor, timed bool) bool {
 }
 
 // announce is S3: one CAS sets P and gives up A.
-func (m *awakeModel) announce(a *actor, mine *bool) (uint32, bool) {
+func (m *awakeModel) announce(mine *bool) bool {
 	for {
 		s := m.state.Load()
 		if s&mL == 0 {
-			return 0, false
+			return false
 		}
 		n := s | mP
 		if *mine && !sim.Mutant("A5: holder of A parks") {
@@ -109,7 +108,7 @@ func (m *awakeModel) announce(a *actor, mine *bool) (uint32, bool) {
 		}
 		if s == n || m.state.CompareAndSwap(s, n) {
 			*mine = false
-			return n, true
+			return true
 		}
 	}
 }
@@ -280,6 +279,7 @@ func awakeProgram(r mutexRules, text string) sim.Program {
 }
 
 func TestAwakeBit_Passes(t *testing.T) {
+	skipUnderRace(t)
 	for _, c := range []struct {
 		text  string
 		rules mutexRules
@@ -304,6 +304,7 @@ func TestAwakeBit_Passes(t *testing.T) {
 }
 
 func TestAwakeBit_Faults(t *testing.T) {
+	skipUnderRace(t)
 	one := mutexRules{nodes: 1}
 	two := mutexRules{nodes: 2, quiet: true}
 	for _, f := range []struct {

@@ -49,8 +49,8 @@ func threads(f ...func()) sim.Program { return sim.Program{Threads: f} }
 func TestDeadlock_IsReportedWithWhoWaitsForWhat(t *testing.T) {
 	var a, b *sim.Mutex
 	p := threads(
-		func() { a.Lock(); b.Lock(); b.Unlock(); a.Unlock() },
-		func() { b.Lock(); a.Lock(); a.Unlock(); b.Unlock() },
+		func() { a.Lock(); b.Lock(); sim.Step("inside"); b.Unlock(); a.Unlock() },
+		func() { b.Lock(); a.Lock(); sim.Step("inside"); a.Unlock(); b.Unlock() },
 	)
 	p.Setup = func() {
 		a, b = new(sim.Mutex), new(sim.Mutex)
@@ -403,6 +403,8 @@ func TestSleep_LetsOthersRun(t *testing.T) {
 	wantOutcomes(t, p, sim.Options{Timers: sim.LastTime}, "other slept")
 }
 
+type testKey struct{}
+
 func TestContext_CancelRacesTheEnd(t *testing.T) {
 	var (
 		c    *sim.Context
@@ -412,7 +414,7 @@ func TestContext_CancelRacesTheEnd(t *testing.T) {
 	)
 	prog := threads(
 		func() {
-			stop := sim.AfterCancel(context.WithValue(c, "k", "v"), func() {
+			stop := sim.AfterCancel(context.WithValue(c, testKey{}, "v"), func() {
 				if done.CompareAndSwap(0, 1) {
 					p.Release()
 				}
@@ -458,10 +460,16 @@ func TestThread_PanicGoexitAndRecover(t *testing.T) {
 	p := sim.Program{Setup: setup, Threads: []func(){func() { x.Add(1); panic("boom") }, func() { x.Add(1) }}}
 	wantFailure(t, p, sim.Options{}, sim.KindPanic, "boom")
 
-	// Goexit ends a thread like a return; the other one goes on.
+	// Goexit ends a thread like a return; the other one goes on, and nothing of it stays behind.
+	before := runtime.NumGoroutine()
 	p.Threads[0] = func() { defer x.Add(1); x.Add(1); runtime.Goexit() }
 	p.Outcome = func() string { return fmt.Sprint(x.Load()) }
 	wantOutcomes(t, p, sim.Options{}, "3")
+	for deadline := time.Now().Add(time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+		}
+	}
 
 	// Code that recovers and carries on does not keep the engine from ending a schedule.
 	p.Threads[0] = func() {
@@ -613,5 +621,47 @@ func TestMaxThreads_AndBadPrograms(t *testing.T) {
 	}
 	if sim.Running() {
 		t.Error("still running")
+	}
+}
+
+// TestThreads_SlotsAreUsedAgain: more timers fire and more threads start than there is room for at a time.
+func TestThreads_SlotsAreUsedAgain(t *testing.T) {
+	var n *sim.Uint32
+	p := threads(func() {
+		for i := range uint32(300) {
+			sim.AfterFunc(1, func() { n.Add(1) })
+			sim.WaitWhileEqual32(n, i)
+		}
+	})
+	p.Setup = func() { n = new(sim.Uint32) }
+	p.Outcome = func() string { return fmt.Sprint(n.Load()) }
+	wantOutcomes(t, p, sim.Options{Strategy: sim.Exhaustive(0)}, "300")
+}
+
+// TestMutant_ThatIsNotReachedInAFewSchedulesSurvives: a short look is no reason to complain.
+func TestMutant_ThatIsNotReachedInAFewSchedulesSurvives(t *testing.T) {
+	r := sim.Explore(mutexProgram(fullMutex, "L,L"), sim.Options{Mutant: "handoff clears P", Budget: 1})
+	if r.Failure != nil || r.Schedules != 1 {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestAcqRel_AWaitMayEndWithAnyValueThatDiffers: 1 was there before 2.
+func TestAcqRel_AWaitMayEndWithAnyValueThatDiffers(t *testing.T) {
+	var (
+		x   *sim.Uint32
+		got uint32
+	)
+	p := threads(
+		func() { sim.StoreRelease32(x, 1); sim.StoreRelease32(x, 2) },
+		func() {
+			got = sim.WaitWhileEqualFor32(x, 0, time.Second)
+			sim.Assert(sim.WaitWhileEqual32(x, 0) >= got, "went back")
+		})
+	p.Setup = func() { x = new(sim.Uint32) }
+	p.Outcome = func() string { return fmt.Sprint(got) }
+	for _, m := range []sim.Memory{sim.SC, sim.TSO, sim.AcqRel} {
+		wantOutcomes(t, p, sim.Options{Memory: m}, "0", "1", "2")
+		wantOutcomes(t, p, sim.Options{Memory: m, Timers: sim.LastTime}, "1", "2")
 	}
 }

@@ -2,12 +2,16 @@
 
 package sim
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // clock is the part of the engine that knows the time. The clock moves when a timer fires and when a spinning thread is
 // let wait; no operation takes time by itself.
 type clock struct {
 	now    int64
+	used   bool // a timer, a limit or a spin to a deadline has occurred in this schedule
 	timers []*Timer
 	rand   uint64
 }
@@ -18,7 +22,7 @@ const (
 )
 
 func (c *clock) reset() {
-	c.now, c.rand = epoch, 0
+	c.now, c.rand, c.used = epoch, 0, false
 	clear(c.timers)
 	c.timers = c.timers[:0]
 }
@@ -31,7 +35,7 @@ func Nanotime() int64 {
 	if t == nil {
 		return int64(time.Since(processStart)) + 1
 	}
-	t.reads.time = true
+	t.reads.time, t.e.clock.used = true, true
 	t.hash = mix(t.hash, uint64(t.e.now))
 	return t.e.now
 }
@@ -68,16 +72,34 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 	tm.w = e.word(addr(tm), object)
 	tm.w.place = tm.place
 	e.commit(tm.w, value{n: 1}, t.hash)
-	e.timers = append(e.timers, tm)
+	e.addTimer(tm)
 	e.note(t, tm.w, value{}, value{n: 1}, d.String())
 	return tm
+}
+
+// addTimer gives the timer the first free number.
+func (c *clock) addTimer(tm *Timer) {
+	c.used = true
+	for i, old := range c.timers {
+		if !old.pending {
+			c.timers[i] = tm
+			return
+		}
+	}
+	if len(c.timers) > math.MaxUint8 {
+		panic("sim: more than 256 timers pending")
+	}
+	c.timers = append(c.timers, tm)
 }
 
 // Stop prevents the timer from firing; false: it has fired or was stopped. The function may still be running then.
 func (tm *Timer) Stop() bool {
 	t := current()
-	if t == nil || tm.real != nil {
+	if tm.real != nil {
 		return tm.real.Stop()
+	}
+	if t == nil { // left over from a schedule that is over
+		return false
 	}
 	t.point(opStop, tm.w)
 	t.drainAll()
@@ -101,12 +123,13 @@ func Sleep(d time.Duration) {
 	t.e.note(t, nil, value{}, value{}, d.String())
 	t.limit(d)
 	t.block(asleep, "Sleep")
+	t.late = false
 }
 
 // limit lets the clock end the thread's next wait.
 func (t *thread) limit(d time.Duration) {
 	t.until = t.e.now + max(int64(d), 0)
-	t.limited, t.late = true, false
+	t.limited, t.late, t.e.clock.used = true, false, true
 }
 
 // expire is what the clock does to a thread that waits with a limit.
@@ -124,9 +147,12 @@ func (e *engine) expire(t *thread) *thread {
 
 // gatherTime lists what the passing of time can do.
 func (e *engine) gatherTime() {
+	if !e.clock.used {
+		return
+	}
 	if e.opt.Timers == AnyTime || len(e.opts) == 0 {
 		for i, tm := range e.timers {
-			if tm.pending && e.n < maxThreads {
+			if tm.pending {
 				e.opts = append(e.opts, option{optTimer, uint8(i), 0})
 			}
 		}

@@ -174,6 +174,7 @@ func condProgram(r mutexRules, text string) sim.Program {
 }
 
 func TestBroadcast_Passes(t *testing.T) {
+	skipUnderRace(t)
 	for _, c := range []struct {
 		text  string
 		rules mutexRules
@@ -198,6 +199,7 @@ func TestBroadcast_Passes(t *testing.T) {
 }
 
 func TestBroadcast_Faults(t *testing.T) {
+	skipUnderRace(t)
 	one := mutexRules{nodes: 1}
 	for _, f := range []struct {
 		hole  string

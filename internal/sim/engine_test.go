@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -110,6 +111,59 @@ func TestStrategies_FindTheBrokenLockAndReplayIt(t *testing.T) {
 				t.Errorf("trace does not show the store of 1:\n%s", f.Detail())
 			}
 		})
+	}
+}
+
+// TestShrink_KeepsWhatMatters: a failure that a random walk of many steps found is told in few.
+func TestShrink_KeepsWhatMatters(t *testing.T) {
+	for seed := range uint64(5) {
+		r := sim.Explore(spinProgram(4, 5), sim.Options{Strategy: sim.Uniform(seed * 1000), Mutant: "load then store"})
+		f := r.Failure
+		if f == nil || !f.Reproduced {
+			t.Fatalf("%s", r)
+		}
+		if f.Preemptions > 2 || f.FoundSteps < 80 {
+			t.Errorf("%d steps, %d preemptions, from %d steps:\n%s", f.Steps, f.Preemptions, f.FoundSteps, f.Detail())
+		}
+	}
+}
+
+// fakeTB records what Run says.
+type fakeTB struct{ log, fatal string }
+
+func (f *fakeTB) Helper()                   {}
+func (f *fakeTB) Name() string              { return "TestX/a" }
+func (f *fakeTB) Logf(s string, a ...any)   { f.log += fmt.Sprintf(s, a...) }
+func (f *fakeTB) Fatalf(s string, a ...any) { f.fatal += fmt.Sprintf(s, a...) }
+
+func TestRun_PrintsACommandThatReplays(t *testing.T) {
+	var tb fakeTB
+	o := sim.Options{Mutant: "load then store"}
+	sim.Run(&tb, spinProgram(2, 1), o)
+	_, after, ok := strings.Cut(tb.fatal, "HQSYNC_SIM_REPLAY='")
+	schedule, rest, _ := strings.Cut(after, "'")
+	if !ok || rest != " go test -tags sim -run '^TestX$/^a$'" {
+		t.Fatalf("%s", tb.fatal)
+	}
+	t.Setenv("HQSYNC_SIM_REPLAY", schedule)
+	again := fakeTB{}
+	if r := sim.Run(&again, spinProgram(2, 1), o); r.Schedules != 1 || r.Strategy != "replay" || r.Failure == nil {
+		t.Errorf("%s", r)
+	}
+	if good := (fakeTB{}); true {
+		sim.Run(&good, spinProgram(2, 1), sim.Options{})
+		if good.fatal != "" || !strings.Contains(good.log, "replay") {
+			t.Errorf("%+v", good)
+		}
+	}
+}
+
+func TestBudget_IsKept(t *testing.T) {
+	if r := sim.Explore(spinProgram(3, 3), sim.Options{Budget: 100}); r.Schedules != 100 || r.Exhausted || !strings.Contains(r.String(), "100 schedules, budget spent") {
+		t.Errorf("%s", r)
+	}
+	if r := sim.Explore(spinProgram(3, 30), sim.Options{Strategy: sim.Uniform(1), Time: 20 * time.Millisecond}); r.Schedules == 0 || r.Exhausted {
+		t.Errorf("%s", r)
 	}
 }
 

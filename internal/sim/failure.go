@@ -45,7 +45,7 @@ func (f *Failure) headline() string {
 	return fmt.Sprintf("%s: %s (%d steps, %d preemptions)", f.Kind, line, f.Steps, f.Preemptions)
 }
 
-// same reports whether two failures are of one sort.
+// same reports whether two failures are of one sort: figures in their messages do not count.
 func (f *Failure) same(g *Failure) bool {
 	if g == nil || f.Kind != g.Kind {
 		return false
@@ -54,7 +54,16 @@ func (f *Failure) same(g *Failure) bool {
 	case KindDeadlock, KindLivelock, KindPanic, KindPoison: // what these say depends on where everybody stands
 		return true
 	}
-	return f.Message == g.Message
+	return withoutDigits(f.Message) == withoutDigits(g.Message)
+}
+
+func withoutDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // Detail returns the trace and how to see it again.
@@ -84,7 +93,14 @@ func (e *engine) failWith(k Kind, msg string) {
 // explain turns a failure just found into its report: it shrinks the schedule and replays it with a trace.
 func (e *engine) explain(f *Failure, seed uint64) *Failure {
 	f.Seed, f.FoundSteps = seed, e.steps
+	tree, minimal := e.strat.(*treeSearch)
+	minimal = minimal && tree.bound >= 0
 	best := e.shrink(f, e.outcome())
+	if !minimal && best.preemptions > 0 {
+		if a, ok := e.search(f, best.preemptions-1); ok {
+			best = e.shrink(f, a)
+		}
+	}
 	e.tracing = true
 	e.follow(best.script)
 	e.tracing = false
@@ -124,6 +140,20 @@ func (e *engine) follow(script []token) {
 	r.another()
 	e.strat = r
 	e.runSchedule()
+}
+
+// search looks for a failure of the same sort with at most so many preemptions.
+func (e *engine) search(f *Failure, preemptions int) (attempt, bool) {
+	s := exhaustive{preemptions}.begin(e)
+	deadline := time.Now().Add(shrinkTime)
+	for runs := 0; runs < shrinkRuns && (runs%64 != 0 || time.Now().Before(deadline)) && s.another(); runs++ {
+		e.strat = s
+		e.runSchedule()
+		if f.same(e.fail) {
+			return e.outcome(), true
+		}
+	}
+	return attempt{}, false
 }
 
 const (

@@ -18,10 +18,10 @@ type litmus struct {
 	allowed []sim.Memory // where the weak outcome exists
 }
 
-// regs are two shared words and what the threads read.
+// regs are shared words and what the threads read.
 type regs struct {
-	x, y sim.Uint32
-	r    [4]uint32
+	x, y, z sim.Uint32
+	r       [4]uint32
 }
 
 func (l *regs) set(x *sim.Uint32, v uint32) { sim.StoreRelease32(x, v) }
@@ -52,6 +52,36 @@ var litmusTests = []litmus{
 			func() { l.y.Store(1); l.r[1] = l.x.Load() },
 		}
 	}, "r=[0 0 0 0] x=1 y=1", nil},
+	{"SB+failed CAS", func(l *regs) []func() {
+		return []func(){
+			func() { l.set(&l.x, 1); l.z.CompareAndSwap(1, 2); l.get(0, &l.y) },
+			func() { l.set(&l.y, 1); l.z.CompareAndSwap(1, 2); l.get(1, &l.x) },
+		}
+	}, "r=[0 0 0 0] x=1 y=1", []sim.Memory{sim.AcqRel}}, // atomics are no fences for others there
+	{"SB+yield", func(l *regs) []func() {
+		return []func(){
+			func() { l.set(&l.x, 1); sim.Yield(); l.get(0, &l.y) },
+			func() { l.set(&l.y, 1); sim.Yield(); l.get(1, &l.x) },
+		}
+	}, "r=[0 0 0 0] x=1 y=1", []sim.Memory{sim.AcqRel}},
+	{"MP atomic flag", func(l *regs) []func() {
+		return []func(){
+			func() { sim.StorePlain32(&l.x, 1); l.y.Store(1) },
+			func() { l.r[0] = l.y.Load(); l.r[1] = sim.LoadPlain32(&l.x) },
+		}
+	}, "r=[1 0 0 0] x=1 y=1", nil},
+	{"MP plain flag", func(l *regs) []func() {
+		return []func(){
+			func() { sim.StorePlain32(&l.x, 1); l.y.Store(1) },
+			func() { l.r[0] = sim.LoadPlain32(&l.y); l.r[1] = sim.LoadPlain32(&l.x) },
+		}
+	}, "r=[1 0 0 0] x=1 y=1", []sim.Memory{sim.AcqRel}},
+	{"CoRR", func(l *regs) []func() {
+		return []func(){
+			func() { sim.StorePlain32(&l.x, 1) },
+			func() { l.r[0] = sim.LoadPlain32(&l.x); l.r[1] = sim.LoadPlain32(&l.x) },
+		}
+	}, "r=[1 0 0 0] x=1 y=0", nil},
 	{"n6", func(l *regs) []func() {
 		return []func(){
 			func() { l.set(&l.x, 1); l.get(0, &l.x); l.get(1, &l.y) },
@@ -138,6 +168,7 @@ func (l litmus) program() sim.Program {
 			fs = l.make(r)
 			sim.Name(&r.x, "x")
 			sim.Name(&r.y, "y")
+			sim.Name(&r.z, "z")
 		},
 		Outcome: func() string { return fmt.Sprintf("r=%v x=%d y=%d", r.r, r.x.Load(), r.y.Load()) },
 	}

@@ -142,6 +142,13 @@ func letters(name, text string, setup func(actors []*actor), op func(a *actor, l
 	return p
 }
 
+// skipUnderRace keeps the models out of a test run with the race detector.
+func skipUnderRace(t *testing.T) {
+	if raceEnabled {
+		t.Skip("a step takes thirty times as long under the race detector, and the models have no memory that could race")
+	}
+}
+
 // mustPass explores a program wholly.
 func mustPass(t *testing.T, p sim.Program, o sim.Options) sim.Result {
 	t.Helper()
@@ -175,6 +182,8 @@ func (f fault) check(t *testing.T, p sim.Program, o sim.Options) {
 		t.Errorf("%s; want %s", r, f.kind)
 	case !r.Failure.Reproduced:
 		t.Errorf("%s: the replay did not fail in the same way", r)
+	case f.steps > 0 && r.Failure.Steps > 3*f.steps:
+		t.Errorf("%s; the shortest trace has about %d steps", r, f.steps)
 	default:
 		t.Logf("%d schedules, %d steps (by hand %d), %d preemptions: %s", r.Schedules, r.Failure.Steps, f.steps, r.Failure.Preemptions, r.Failure.Kind)
 	}

@@ -455,6 +455,7 @@ func mutexProgram(r mutexRules, text string) sim.Program {
 	}
 	p.Final = func() error { return m.final() }
 	p.State = func(h *sim.Hash) { m.hash(h) }
+	p.Outcome = func() string { return fmt.Sprint(m.state.Load(), m.tag.Load()) }
 	return p
 }
 
@@ -465,6 +466,7 @@ func whole(m sim.Memory) sim.Options {
 }
 
 func TestMutexProtocol_Passes(t *testing.T) {
+	skipUnderRace(t)
 	symmetric, ordered := fullMutex, fullMutex
 	symmetric.symmetric, ordered.ordered = true, true
 	checked, shortcut := fullMutex, fullMutex
@@ -505,6 +507,7 @@ func TestMutexProtocol_Passes(t *testing.T) {
 
 // TestMutexProtocol_Faults takes away one thing at a time. H1 to H8 are the holes of the design before the setter looked.
 func TestMutexProtocol_Faults(t *testing.T) {
+	skipUnderRace(t)
 	var (
 		one       = mutexRules{nodes: 1}
 		calm      = mutexRules{nodes: 1, quiet: true}

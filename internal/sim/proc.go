@@ -168,6 +168,9 @@ func Choose(n int) int {
 	if t == nil {
 		return 0
 	}
+	if n < 1 || n > 100 {
+		t.fail(KindMisuse, fmt.Sprintf("%s: Choose(%d), allowed are 1 to 100", t.name, n))
+	}
 	k := t.e.choose(n, 0)
 	t.hash = mix(t.hash, uint64(k))
 	return k

@@ -17,7 +17,7 @@ import (
 type Program struct {
 	Name    string
 	Setup   func()   // makes the shared words; runs outside the schedule: no step, no preemption
-	Threads []func() // at least one, at most 32 (threads started by Go and by timers count)
+	Threads []func() // at least one, at most 32 at a time, with those that Go and timers start
 	Names   []string // of the threads, for the trace; T0, T1, ... if shorter
 
 	// Check runs at every scheduling point, after the thread that ran last has come to its next operation. It sees the
@@ -47,7 +47,8 @@ const (
 	TSO
 	// AcqRel keeps a history per word. A load may return any value that is not older than what the thread is forced to
 	// know: by its own accesses, by acquire loads that read release stores, by fences, and for operations of sync/atomic by
-	// their total order per word. It is weaker than every machine Go runs on.
+	// their total order per word. For acquire, release and atomic operations it is weaker than every machine Go runs on. New
+	// values always come last in their word and loads are not delayed, so plain accesses show neither 2+2W nor LB.
 	AcqRel
 )
 
@@ -161,7 +162,8 @@ type TB interface {
 }
 
 // Run explores p, logs the result and fails the test with a trace when a schedule fails. The environment variable
-// HQSYNC_SIM_REPLAY, if set, takes the place of the strategy: it holds the schedule that a failure printed.
+// HQSYNC_SIM_REPLAY, if set, takes the place of the strategy: it holds the schedule that a failure printed. So that it finds
+// its program, a test or subtest should call Run once.
 func Run(t TB, p Program, o Options) Result {
 	t.Helper()
 	if s := replayFromEnv(); s != "" {

@@ -63,6 +63,52 @@ func TestReduction_ChangesNoVerdict(t *testing.T) {
 	}
 }
 
+// TestReduction_SameVerdictsOnTheModels compares ByState, which believes what the models say about themselves, with
+// ByHistory, which does not: outcomes of those that pass, and of those that fail the kind and the fewest preemptions.
+func TestReduction_SameVerdictsOnTheModels(t *testing.T) {
+	skipUnderRace(t)
+	plain, perP := mutexRules{nodes: 1}, rwRules{plain: true, perP: true, grow: true, shrink: true}
+	for _, c := range []struct {
+		p      sim.Program
+		mutant string
+	}{
+		{mutexProgram(fullMutex, "L,L"), ""},
+		{mutexProgram(fullMutex, "D,L"), ""},
+		{mutexProgram(plain, "L,L"), "no second tag load"},
+		{mutexProgram(plain, "L,L"), "race path: count without a fence"},
+		{mutexProgram(fullMutex, "L,L"), "tag not validated"},
+		{mutexProgram(fullMutex, "L,L"), "quiet without the bucket lock"},
+		{mutexProgram(plain, "L,L,L"), "nobody looks"},
+		{mutexProgram(plain, "D,L,L"), "leaver drops its duty"},
+		{awakeProgram(plain, "L,L"), "A5: holder of A parks"},
+		{condProgram(plain, "W,B"), ""},
+		{condProgram(plain, "W,L,b"), "setter skips the look"},
+		{resizeProgram("L,L,Z"), ""},
+		{resizeProgram("L,L,Z"), "publish before move"},
+		{rwProgram(perP, "r,w"), ""},
+		{rwProgram(perP, "r,w"), "undo without notice"},
+		{rwProgram(perP, "r,w"), "evt read after the scan"},
+		{rwProgram(perP, "r,d"), "timed writer leaves the mode"},
+	} {
+		var (
+			v [2]verdict
+			r [2]sim.Result
+		)
+		for i, red := range []sim.Reduction{sim.ByState, sim.ByHistory} {
+			v[i], r[i] = judge(c.p, sim.Options{Memory: sim.TSO, Reduce: red, Mutant: c.mutant, Strategy: sim.Exhaustive(3), Procs: 2})
+			if f := r[i].Failure; f != nil {
+				v[i].outcomes = []string{fmt.Sprintf("%d preemptions", f.Preemptions)}
+			} else if !r[i].Exhausted {
+				t.Fatalf("%s", r[i])
+			}
+		}
+		if !reflect.DeepEqual(v[0], v[1]) {
+			t.Errorf("%s, mutant %q: by state %+v, by history %+v", r[0].Program, c.mutant, v[0], v[1])
+		}
+		t.Logf("%s, mutant %q: %d schedules by state, %d by history; %v", r[0].Program, c.mutant, r[0].Schedules, r[1].Schedules, v[0])
+	}
+}
+
 // TestReduction_RandomPrograms makes small programs at random and compares the sets of outcomes.
 func TestReduction_RandomPrograms(t *testing.T) {
 	n := 300

@@ -154,6 +154,7 @@ func resizeProgram(text string) sim.Program {
 }
 
 func TestResize_Passes(t *testing.T) {
+	skipUnderRace(t)
 	for _, text := range []string{"L,L,Z", "LL,L,Z", "LL,LL,ZZ", "L,L,L,Z"} {
 		if testing.Short() && text == "L,L,L,Z" {
 			continue
@@ -166,6 +167,7 @@ func TestResize_Passes(t *testing.T) {
 }
 
 func TestResize_Faults(t *testing.T) {
+	skipUnderRace(t)
 	for _, f := range []fault{
 		{name: "no second look at the pointer", program: "L,L,Z", steps: 18},
 		{name: "publish before move", program: "L,L,Z", steps: 19},

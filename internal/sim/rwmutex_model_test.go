@@ -425,6 +425,7 @@ func rwProgram(r rwRules, text string) sim.Program {
 		}
 		return nil
 	}
+	p.Outcome = func() string { return fmt.Sprint(m.w.Load(), m.c[0].Load(), m.c[1].Load(), m.goal.Load()) }
 	p.State = func(h *sim.Hash) {
 		m.rb.hash(h)
 		m.wb.hash(h)
@@ -444,6 +445,7 @@ func rwOptions(r rwRules) sim.Options {
 }
 
 func TestRWMutexProtocol_Passes(t *testing.T) {
+	skipUnderRace(t)
 	var (
 		perP    = rwRules{plain: true, perP: true}
 		change  = rwRules{plain: true, grow: true, shrink: true}
@@ -478,6 +480,7 @@ func TestRWMutexProtocol_Passes(t *testing.T) {
 }
 
 func TestRWMutexProtocol_Faults(t *testing.T) {
+	skipUnderRace(t)
 	var (
 		perP   = rwRules{plain: true, perP: true}
 		simple = rwRules{plain: true}

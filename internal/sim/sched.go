@@ -40,11 +40,8 @@ const (
 	opStop
 	opSleep
 	opGo
-	opCancel
 	opPoison
 	opStep
-	opCall
-	opReturn
 	opDrain
 	opAtomic
 	opKick
@@ -55,7 +52,7 @@ const (
 func (op opcode) String() string {
 	return [...]string{"start", "Load", "Store", "Swap", "CAS", "Add", "And", "Or", "LoadPlain", "LoadAcquire", "StorePlain",
 		"StoreRelease", "Fence", "HeavyFence", "Pause", "Wait", "Yield", "Park", "Unpark", "Lock", "TryLock", "Unlock", "Pin",
-		"Unpin", "CPU", "AfterFunc", "Stop", "Sleep", "Go", "Cancel", "Poison", "Step", "call", "return", "drain",
+		"Unpin", "CPU", "AfterFunc", "Stop", "Sleep", "Go", "Poison", "Step", "drain",
 		"Atomically", "Kick", "Rearm", "Leave"}[op]
 }
 

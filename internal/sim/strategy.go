@@ -274,7 +274,7 @@ func (p pct) String() string { return fmt.Sprintf("PCT depth %d from seed %d", p
 
 func (p pct) begin(e *engine) search {
 	e.bound = Unbounded
-	return &pctSearch{source: newSource(p.from), depth: p.depth, changes: make([]int, p.depth-1), longest: 40}
+	return &pctSearch{source: newSource(p.from), depth: p.depth, changes: make([]int, p.depth-1)}
 }
 
 type pctSearch struct {
@@ -295,7 +295,7 @@ func (s *pctSearch) another() bool {
 	s.prio = [int(optValue)][maxThreads]uint64{}
 	s.low = 1 << 20
 	for i := range s.changes {
-		s.changes[i] = 1 + s.below(s.longest)
+		s.changes[i] = 1 + s.below(max(s.longest, 1))
 	}
 	return true
 }

@@ -76,23 +76,30 @@ func (errAborted) Error() string { return "sim: the schedule is over" }
 
 // spawn gives the next slot to a thread that is going to run f.
 func (e *engine) spawn(name string, f func(), origin uint64) *thread {
-	if e.n == maxThreads {
-		panic(fmt.Sprintf("sim: more than %d threads", maxThreads))
+	id, past := e.n, uint64(0)
+	if id == maxThreads {
+		id = e.ended()
+		past = e.threads[id].hash
+	} else {
+		e.n++
 	}
-	if e.n == len(e.threads) {
+	if id == len(e.threads) {
 		e.threads = append(e.threads, nil)
 	}
-	t := e.threads[e.n]
-	if t == nil || t.dead {
-		t = &thread{e: e, id: e.n}
+	t := e.threads[id]
+	if t != nil && t.dead {
+		t.dismiss()
+		t = nil
+	}
+	if t == nil {
+		t = &thread{e: e, id: id}
 		t.next, t.stop = iter.Pull(t.serve)
 		t.next()
-		e.threads[e.n] = t
+		e.threads[id] = t
 	}
-	e.n++
 	t.name, t.fn = name, f
 	t.begun, t.status, t.skip, t.yielded, t.free, t.after, t.nosched, t.going = false, ready, true, false, false, nil, 0, notParking
-	t.hash = mix(origin, 1)
+	t.hash = mix(origin, past)
 	t.reads.clear()
 	t.buf, t.seen = t.buf[:0], t.seen[:0]
 	t.drains = 0
@@ -101,6 +108,16 @@ func (e *engine) spawn(name string, f func(), origin uint64) *thread {
 	t.p = t.id % len(e.procs)
 	t.op, t.on, t.why = opStart, nil, ""
 	return t
+}
+
+// ended returns the slot of a thread that has ended.
+func (e *engine) ended() int {
+	for i, t := range e.threads {
+		if t.status == done {
+			return i
+		}
+	}
+	panic(fmt.Sprintf("sim: more than %d threads at a time", maxThreads))
 }
 
 // serve is the coroutine: each time it is resumed with a new function it runs it.
@@ -207,7 +224,7 @@ func (t *thread) barred() bool {
 	case w == nil:
 		return false
 	case t.e.mode == AcqRel && w.width != object:
-		return t.newest(w, t.bar) < 0
+		return t.others(w, t.bar) == 0
 	}
 	return t.sight(w) == t.bar
 }

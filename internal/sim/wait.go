@@ -131,7 +131,7 @@ func WaitWhileEqualFor32(x *Uint32, v uint32, d time.Duration) uint32 {
 	if t := current(); t != nil {
 		t.limit(d)
 		now := t.awaitNot(addr32(&x.v), word32, u32(v))
-		t.limited = false
+		t.limited, t.late = false, false
 		return uint32(now.n)
 	}
 	for end := time.Now().Add(d); ; runtime.Gosched() {
@@ -147,8 +147,8 @@ func (t *thread) awaitNot(a addr, wd width, v value) value {
 	t.guardedPoint(opWait, w, v)
 	t.use(w)
 	var now value
-	if i := -1; t.e.mode == AcqRel && !t.late {
-		i = t.newest(w, v)
+	if t.e.mode == AcqRel && !t.late {
+		i := t.other(w, v, t.e.choose(t.others(w, v), 0))
 		t.learn(w, i, acqrel)
 		now = w.msgs[i].v
 	} else {
@@ -161,15 +161,26 @@ func (t *thread) awaitNot(a addr, wd width, v value) value {
 	return now
 }
 
-// newest returns the index of the newest message of w that is not v and that the thread may still read, -1 if there is none.
-// Older ones are passed over: who waits for a change finds the last one in the end.
-func (t *thread) newest(w *word, v value) int {
-	for i := len(w.msgs) - 1; i >= int(t.seen.at(w.id)); i-- {
+// others counts the messages of w that are not v and that the thread may still read.
+func (t *thread) others(w *word, v value) (n int) {
+	for i := int(t.seen.at(w.id)); i < len(w.msgs); i++ {
 		if w.msgs[i].v != v {
-			return i
+			n++
 		}
 	}
-	return -1
+	return n
+}
+
+// other returns the index of the k-th of them, the newest being the 0th.
+func (t *thread) other(w *word, v value, k int) int {
+	for i := len(w.msgs) - 1; ; i-- {
+		if w.msgs[i].v != v {
+			if k == 0 {
+				return i
+			}
+			k--
+		}
+	}
 }
 
 // Yield lets others run: runtime.Gosched, osyield. It drains the store buffer.
