@@ -60,9 +60,12 @@
 //
 // With -undo, imports of sync2 become imports of sync, also those that sync2fix
 // did not write; so what you wrote against the additions of sync2 will not
-// compile. An import of sync2 under its own name becomes sync2 "sync". After a
-// rewrite, -undo restores each file byte for byte, with one exception: the import
-// sync "sync", which names what needs no name, comes back as "sync".
+// compile. An import of sync2 under its own name becomes sync2 "sync".
+//
+// After a rewrite, -undo restores each file byte for byte, with these exceptions:
+// the import sync "sync", which names what needs no name, comes back as "sync",
+// other curiosities such as import"sync" come back in their usual spelling, and
+// gofmt may have attached a /* */ comment among the imports to another of them.
 //
 // # Limits
 //

@@ -81,7 +81,7 @@ func doubleDashes(args []string) []string {
 //go:embed doc.go
 var docSource string
 
-// manual returns the package's documentation, less its title, as text for a terminal.
+// manual returns the package's documentation as text for a terminal.
 func manual() string {
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", docSource, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {

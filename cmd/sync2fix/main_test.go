@@ -56,7 +56,7 @@ func TestExitStatusAndMessage(t *testing.T) {
 		{"not there", []string{filepath.Join(empty, "x")}, exitFailed, `sync2fix: .*x: no such file or directory`},
 		{"no go.mod", []string{empty}, exitFailed, `sync2fix: .* is not the root of a module: it has no go.mod`},
 		{"a file", []string{filepath.Join(good, "m.go")}, exitFailed, `sync2fix: .*m.go is not a directory; DIR is the directory that holds go.mod`},
-		{"does not parse", []string{broken}, exitFailed, `sync2fix: .*m.go:5:6: .*\nsync2fix: nothing written: 1 file cannot be parsed`},
+		{"does not parse", []string{broken}, exitFailed, `sync2fix: .*m.go:5:6: .*\nsync2fix: nothing written: errors in 1 file`},
 		{"preview", []string{"-n", good}, exitDone, `sync2fix: would rewrite 1 import of sync in 1 file of example.com/m`},
 		{"rewrite", []string{"--", good}, exitDone, `sync2fix: rewrote 1 import of sync in 1 file of example.com/m\n(.*\n)*.*`},
 		{"again", []string{good}, exitDone, `sync2fix: nothing to rewrite: no import of sync in the 1 Go file of example.com/m`},

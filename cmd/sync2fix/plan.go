@@ -38,7 +38,7 @@ func planRewrite(m *module, dir string, d direction) (*plan, error) {
 		}
 	}
 	if len(broken) > 0 {
-		broken = append(broken, fmt.Errorf("nothing written: %s", count(len(broken), "file cannot be parsed", "files cannot be parsed")))
+		broken = append(broken, fmt.Errorf("nothing written: errors in %s", count(len(broken), "file", "files")))
 	}
 	return p, errors.Join(broken...)
 }

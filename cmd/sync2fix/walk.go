@@ -17,7 +17,7 @@ type module struct {
 	root      string // absolute, without symbolic links
 	gomod     *modfile.File
 	gomodText []byte
-	files     []string // Go files, as slash-separated paths relative to root, in lexical order
+	files     []string // Go files, as slash-separated paths relative to root
 	skipped   []skip
 }
 
@@ -141,9 +141,5 @@ func (m *module) importers(s skip, path string) int {
 // covers reports whether a file, given without symbolic links in its path, is among m.files.
 func (m *module) covers(file string) bool {
 	rel, err := filepath.Rel(m.root, file)
-	if err != nil {
-		return false
-	}
-	_, found := slices.BinarySearchFunc(m.files, filepath.ToSlash(rel), strings.Compare)
-	return found
+	return err == nil && slices.Contains(m.files, filepath.ToSlash(rel))
 }
