@@ -17,15 +17,33 @@ import "github.com/hqsync/hqsync/hq"
 //	    is not fixed. It leaves live before the first waiter leaves for the
 //	    successor, and count falls only after the successor's has risen.
 type bucket struct {
+	_ [bucketSize - bucketUsed]byte // ahead, since none at the end would make room for a pointer behind it
 	bucketFields
-	_ [bucketSize - bucketUsed]byte
 }
 
 type bucketFields struct {
 	lock  hq.Lock
 	count atomicInt32  // raised before lock is taken; may be too high, never too low (B1)
 	mark  atomicUint32 // live, migrating, moved
-	head  *waiter      // first waiter of the root's queue; guarded by lock; not seen by the garbage collector
+
+	// Guarded by lock. The garbage collector sees neither pointer.
+	head *waiter     // first waiter of the root's queue
+	back *references // nil but in one design of ladder.go, which is there to be measured
+	tally
+}
+
+// A tally counts what has happened in a bucket.
+type tally struct {
+	parks, unparks, requeues uint64
+	contended                uint32 // times that the lock was not free
+}
+
+//go:norace
+func (c *tally) add(d *tally) {
+	c.parks += d.parks
+	c.unparks += d.unparks
+	c.requeues += d.requeues
+	c.contended += d.contended
 }
 
 // The values of mark.

@@ -28,3 +28,8 @@ func newBuckets(n int) []bucket {
 // AddrOf returns the address of a word as a number, for a Key. The caller keeps
 // the word alive while it is parked on.
 func AddrOf[T any](word *T) uintptr { return uintptr(unsafe.Pointer(word)) }
+
+// edgeAddr stands for w in what the race detector is told.
+//
+//go:norace
+func (w *waiter) edgeAddr() unsafe.Pointer { return unsafe.Pointer(&w.token) }

@@ -24,15 +24,14 @@ func (t *Table) Audit() (waiting int, err error) {
 	if h == nil {
 		return 0, nil
 	}
-	for i := range h.buckets {
-		b := &h.buckets[i]
-		n, err := t.auditBucket(h, b)
-		if err != nil {
-			return 0, fmt.Errorf("bucket %d of %d: %w", i, len(h.buckets), err)
+	h.each(func(b *bucket) {
+		n, wrong := t.auditBucket(h, b)
+		if wrong != nil {
+			err = wrong
 		}
 		waiting += n
-	}
-	return waiting, nil
+	})
+	return waiting, err
 }
 
 //go:norace
@@ -91,7 +90,7 @@ func (t *Table) auditBucket(h *hash, b *bucket) (n int, err error) {
 //
 //go:norace
 func (t *Table) Queued(key Key) (n int) {
-	h := t.first()
+	h := t.root(Key{})
 	pin()
 	s, at := t.lock(h, key)
 	if *at != nil {
@@ -107,7 +106,7 @@ func (t *Table) Queued(key Key) (n int) {
 //
 //go:norace
 func (t *Table) LockBucket(key Key) (unlock func()) {
-	h := t.first()
+	h := t.root(Key{})
 	pin()
 	s, _ := t.lock(h, key)
 	return func() {
@@ -118,7 +117,7 @@ func (t *Table) LockBucket(key Key) (unlock func()) {
 
 // SameBucket reports whether two keys share a bucket now.
 func (t *Table) SameBucket(a, b Key) bool {
-	h := t.first()
+	h := t.root(Key{})
 	return h.spot(a).bucket == h.spot(b).bucket
 }
 
@@ -157,8 +156,8 @@ type Record struct {
 }
 
 func NewRecord(t *Table, key Key) *Record {
-	w, ticket := t.newWaiter(key, &Options{})
-	return &Record{w, ticket}
+	w := t.newRecord(key, &Options{})
+	return &Record{w, w.parker.Prepare()}
 }
 
 // Alarm returns what a timer of the current wait would call.
@@ -179,13 +178,14 @@ func (r *Record) Sleep() bool {
 // BeginResize starts a resize to n slots, moves up to queues queues of each
 // bucket, and leaves it there until finish is called. SetSlots would wait.
 func (t *Table) BeginResize(n, queues int) (finish func()) {
-	old := t.first()
+	old := t.root(Key{})
 	t.resizing.Lock()
-	new := newHash(n, t.mult, false)
-	old.next.Store(new)
-	for i := range old.buckets {
-		migrate(&old.buckets[i], new, queues)
+	new, err := t.generation(n, mutable)
+	if err != nil {
+		panic(err)
 	}
+	old.next.Store(new)
+	old.each(func(b *bucket) { t.migrate(b, new, queues) })
 	return func() {
 		t.replace(old, new)
 		t.resizing.Unlock()

@@ -32,28 +32,22 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 	if t.crowded.Load() != 0 {
 		t.grow()
 	}
-	h := t.first()
-	w, ticket := t.newWaiter(key, &opts)
+	h := t.root(key)
+	w := t.newRecord(key, &opts)
+	ticket := w.parker.Prepare()
 
 	pin()
-	b, at := t.lockToPark(h, key)
-	if validate != nil && !validate() {
-		b.lock.UnlockPinned()
-		b.count.Add(-1)
-		unpin()
+	queued := t.queue(h, key, w, validate, opts.Front)
+	unpin()
+	if !queued {
 		w.parker.Leave()
 		w.free()
 		race.Enable()
+		if t.closed.Load() != 0 {
+			return Result{Outcome: Closed}
+		}
 		return Result{Outcome: Invalid}
 	}
-	crowded := *at == nil && b.crowded()
-	enqueue(at, w, opts.Front) // W1
-	b.lock.UnlockPinned()
-	unpin()
-	if crowded {
-		t.crowded.Store(1)
-	}
-
 	if beforeSleep != nil {
 		t.callBeforeSleep(w, beforeSleep)
 	}
@@ -61,15 +55,43 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 	if opts.Context == nil && opts.Deadline.IsZero() {
 		w.parker.Park(opts.Reason, opts.Skip+1)
 	} else {
-		r.Outcome = t.parkTimed(w, ticket, timedOut, &opts)
+		leave := func() bool { return t.leave(w, timedOut) }
+		r.Outcome = parkTimed(&w.parker, ticket, leave, &opts)
 	}
 	if r.Outcome == Unparked {
 		r.Token, r.More = UnparkToken(w.token), w.more
+		if r.Token == closedToken {
+			r = Result{Outcome: Closed}
+		}
 	}
 	runtime.KeepAlive(w)
-	w.free() // W4
 	race.Enable()
+	if race.Enabled && opts.RaceEdge && r.Outcome == Unparked {
+		race.Acquire(w.edgeAddr())
+	}
+	w.free() // W4
 	return r
+}
+
+// queue queues w on key (W1), unless validate disagrees or the table is closed.
+// The caller is pinned.
+//
+//go:norace
+func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front bool) bool {
+	s, at := t.lockToPark(h, key)
+	if t.closed.Load() != 0 || validate != nil && !validate() {
+		s.release()
+		s.settle(-1)
+		return false
+	}
+	if *at == nil && s.hash.mode != fixed && s.crowded() {
+		t.crowded.Store(1)
+	}
+	enqueue(at, w, front)
+	s.parks++
+	s.release()
+	s.settle(0)
+	return true
 }
 
 // callBeforeSleep runs f. If f does not return, because it panics or ends the
@@ -101,26 +123,27 @@ func (t *Table) callBeforeSleep(w *waiter, f func()) {
 //
 //go:norace
 func (t *Table) leave(w *waiter, timedOut func(key Key, last bool)) (left bool) {
-	h := t.first()
-	pin()
 	for {
 		key, moves := w.key()
-		b, at := t.lock(h, key)
-		if w.moves.Load() != moves { // requeued meanwhile
-			b.lock.UnlockPinned()
-			continue
-		}
-		if left = w.queued; left { // its queue is at *at (B2), and nobody can move it now
-			dequeue(at, w) // W2
+		h := t.root(key)
+		pin()
+		s, at := t.lock(h, key)
+		current := w.moves.Load() == moves // not requeued meanwhile
+		if left = current && w.queued; left {
+			dequeue(at, w) // W2; its queue is at *at (B2), and nobody can move it now
 			if timedOut != nil {
-				timedOut(key, *at == nil || !(*at).is(key, w.space))
+				timedOut(key.public(), *at == nil || !(*at).is(key, w.space))
 			}
 		}
-		b.lock.UnlockPinned()
+		s.release()
 		if left {
-			b.count.Add(-1)
+			s.settle(-1)
+		} else {
+			s.settle(0)
 		}
 		unpin()
-		return left
+		if current {
+			return left
+		}
 	}
 }

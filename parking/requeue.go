@@ -5,7 +5,7 @@ import "github.com/hqsync/hqsync/internal/race"
 // UnparkRequeue moves waiters of one key to another without waking them, and
 // wakes at most one.
 //
-// decide runs once with both buckets locked and is told how many goroutines
+// decide runs once, unless the table is closed, with both buckets locked and is told how many goroutines
 // wait on from. By then they count as waiting on to, so decide may announce
 // them in the word of to: an unlocker that sees the announcement finds a count
 // that is not 0. callback, if not nil, runs after the move, still under the
@@ -18,51 +18,68 @@ import "github.com/hqsync/hqsync/internal/race"
 //
 //go:norace
 func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, callback func(RequeueOp, UnparkResult) UnparkToken) UnparkResult {
+	var op RequeueOp
+	counts := func(waiting int) (wake, move int) {
+		switch op = decide(waiting); op {
+		case UnparkOneRequeueRest:
+			return 1, waiting
+		case RequeueAll:
+			return 0, waiting
+		case RequeueOne:
+			return 0, 1
+		}
+		return 0, 0
+	}
+	var report func(UnparkResult) UnparkToken
+	if callback != nil {
+		report = func(r UnparkResult) UnparkToken { return callback(op, r) }
+	}
+	return t.requeue(from, to, counts, report)
+}
+
+// requeue wakes and moves as many as decide says, as far as there are any.
+//
+//go:norace
+func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int), callback func(UnparkResult) UnparkToken) UnparkResult {
 	race.Disable()
 	var r UnparkResult
-	h := t.first()
+	hFrom, hTo := t.root(from), t.root(to)
 	pin()
-	src, at, dst := t.lockPair(h, from, to)
+	src, at, dst := t.lockPair(hFrom, hTo, from, to)
 
 	waiting := 0
 	if *at != nil {
 		waiting = int((*at).length)
 	}
 	dst.count.Add(int32(waiting)) // before decide announces anybody
-	op := decide(waiting)
-	var woken *waiter
-	limit := 0
-	switch {
-	case op == UnparkOneRequeueRest && waiting > 0:
-		woken = *at
-		dequeue(at, woken) // W2
-		r.Unparked = 1
-		limit = waiting - 1
-	case op == RequeueAll:
-		limit = waiting
-	case op == RequeueOne:
-		limit = min(1, waiting)
+	wake, move := 0, 0
+	if t.closed.Load() == 0 {
+		wake, move = decide(waiting)
 	}
+	r.Unparked = min(wake, waiting)
+	if r.Unparked > 0 {
+		r.Waited = (*at).waited()
+	}
+	woken := take(at, r.Unparked) // W2
 	if from != to {
-		t.append(dst, to, take(at, limit)) // W3
-		r.Requeued = limit
+		r.Requeued = min(move, waiting-r.Unparked)
+		t.append(dst, to, take(at, r.Requeued)) // W3
 	}
 	r.More = waiting > r.Unparked+r.Requeued
 	var token UnparkToken
 	if callback != nil {
-		token = callback(op, r)
+		token = callback(r)
 	}
-	src.lock.UnlockPinned()
+	src.unparks += uint64(r.Unparked)
+	src.requeues += uint64(r.Requeued)
+	src.release()
 	if dst.bucket != src.bucket {
-		dst.lock.UnlockPinned()
+		dst.release()
 	}
-	src.count.Add(-int32(r.Unparked + r.Requeued))
-	dst.count.Add(-int32(waiting - r.Requeued))
-	if woken != nil {
-		woken.token, woken.more = uintptr(token), r.Requeued > 0 || r.More
-		woken.parker.Unpark(1)
-	}
+	src.settle(-int32(r.Unparked + r.Requeued))
+	dst.settle(-int32(waiting - r.Requeued))
 	unpin()
+	signalAll(woken, token, r.Requeued > 0 || r.More, 1)
 	race.Enable()
 	return r
 }
@@ -87,7 +104,7 @@ func take(at **waiter, n int) (list *waiter) {
 //
 //go:norace
 func (t *Table) append(s spot, key Key, list *waiter) {
-	at := s.find(key, t.space.Load())
+	at := s.find(key, t.spaceOf(key))
 	for w := list; w != nil; {
 		next := w.next
 		w.next = nil
@@ -102,20 +119,22 @@ func (t *Table) append(s spot, key Key, list *waiter) {
 // to keep between buckets of different generations.
 //
 //go:norace
-func (t *Table) lockPair(h *hash, from, to Key) (src spot, at **waiter, dst spot) {
+func (t *Table) lockPair(hFrom, hTo *hash, from, to Key) (src spot, at **waiter, dst spot) {
 	var ok bool
 	for {
-		src, at = t.lock(h, from)
-		if dst, _, ok = t.tryLock(h, to, src); ok {
+		src, at = t.lock(hFrom, from)
+		if dst, _, ok = t.tryLock(hTo, to, src); ok {
 			return src, at, dst
 		}
-		src.lock.UnlockPinned()
+		src.release()
+		src.settle(0)
 
-		dst, _ = t.lock(h, to)
-		if src, at, ok = t.tryLock(h, from, dst); ok {
+		dst, _ = t.lock(hTo, to)
+		if src, at, ok = t.tryLock(hFrom, from, dst); ok {
 			return src, at, dst
 		}
-		dst.lock.UnlockPinned()
+		dst.release()
+		dst.settle(0)
 	}
 }
 
@@ -129,7 +148,7 @@ func (t *Table) tryLock(h *hash, key Key, held spot) (s spot, at **waiter, ok bo
 		if !ours && !s.tryLock() {
 			return spot{}, nil, false
 		}
-		if at, ok := t.here(h, s, key); ok {
+		if at, ok := t.here(s, key); ok {
 			return s, at, true
 		}
 		if !ours {

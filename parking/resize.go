@@ -1,8 +1,8 @@
 package parking
 
 import (
-	"math/bits"
 	"runtime"
+	"slices"
 
 	"github.com/hqsync/hqsync/internal/race"
 )
@@ -29,8 +29,8 @@ const maxAutoSlots = 1 << 18
 // whether its bucket has moved. The first call ends automatic growth.
 //
 // It returns ErrInvalid for an unknown flag or another n, ErrBusy if an earlier
-// choice was final, and ErrNoMemory above MaxSlots, in that order and with
-// nothing changed. If several calls wait for their turn, only the highest is
+// choice was final, and ErrNoMemory above MaxSlots or if the system has no memory
+// for n, ErrClosed after Close, in that order and with nothing changed. If several calls wait for their turn, only the highest is
 // carried out: final choices rank above others, 0 above any n, a large n above
 // a small one. A call that was outranked has been superseded and returns nil,
 // or ErrBusy if the other was final.
@@ -40,11 +40,17 @@ func (t *Table) SetSlots(n uint64, flags uint32) error {
 	if flags&^Immutable != 0 || n == 1 || n&(n-1) != 0 || n >= 1<<32 {
 		return ErrInvalid
 	}
+	if t == &defaultTable {
+		t.root(Key{}) // what the environment says comes first
+	}
 	if t.Immutable() {
 		return ErrBusy
 	}
 	if n > MaxSlots {
 		return ErrNoMemory
+	}
+	if t.closed.Load() != 0 {
+		return ErrClosed
 	}
 	race.Disable()
 	r := &request{slots: int(n), final: n == 0 || flags&Immutable != 0}
@@ -94,19 +100,24 @@ func (t *Table) answer() {
 	t.asked = nil
 	t.asking.Unlock()
 
-	var best *request
-	if !t.Immutable() {
-		for _, r := range asked {
-			if best == nil || r.outranks(best) {
-				best = r
-			}
+	slices.SortFunc(asked, func(a, b *request) int {
+		switch {
+		case a.outranks(b):
+			return -1
+		case b.outranks(a):
+			return 1
 		}
-		t.apply(best)
-	}
+		return 0
+	})
+	done := false
 	for _, r := range asked {
 		r.answered = true
-		if r != best && t.Immutable() {
+		switch {
+		case t.Immutable():
 			r.err = ErrBusy
+		case !done: // the highest for which there is memory
+			r.err = t.apply(r)
+			done = r.err == nil
 		}
 	}
 }
@@ -114,20 +125,28 @@ func (t *Table) answer() {
 // apply carries out one request. t.resizing is held.
 //
 //go:norace
-func (t *Table) apply(r *request) {
-	t.birth()
-	t.custom = true
+func (t *Table) apply(r *request) error {
+	t.name()
 	old := t.current.Load()
-	switch {
-	case r.slots == 0:
-		t.replace(old, globalHash())
-	case old == nil || r.final || len(old.buckets) != r.slots:
-		t.replace(old, newHash(r.slots, t.mult, r.final))
+	if old != nil && !r.final && len(old.buckets) == r.slots {
+		t.custom = true
+		return nil
 	}
+	m := t.lookup()
+	if r.final {
+		m = fixed
+	}
+	new, err := t.generation(r.slots, m)
+	if err != nil {
+		return err
+	}
+	t.custom = true
+	t.replace(old, new)
+	return nil
 }
 
-// Slots returns the number of buckets of the table's own hash: 0 if it has none
-// yet, or uses the global one.
+// Slots returns the number of buckets that the table's own hash has on each NUMA
+// node: 0 if it has none yet, or uses the global one.
 //
 //go:norace
 func (t *Table) Slots() int {
@@ -144,23 +163,12 @@ func (t *Table) Slots() int {
 //go:norace
 func (t *Table) Immutable() bool {
 	h := t.current.Load()
-	return h != nil && h.fixed
-}
-
-// newGlobalHash makes the hash that tables share: 256 buckets for each CPU,
-// rounded up to a power of two, in one array until there is one for each NUMA
-// node.
-//
-//go:norace
-func newGlobalHash() *hash {
-	h := newHash(1<<bits.Len(uint(256*runtime.NumCPU()-1)), multiplier(), true)
-	h.global = true
-	return h
+	return h != nil && h.mode == fixed
 }
 
 // grow enlarges a table that sizes itself. Only a goroutine that is about to
 // park comes here, before it queues; if somebody else is at it already, it goes
-// on.
+// on. If there is no memory the table stays as it is.
 //
 //go:norace
 func (t *Table) grow() {
@@ -168,8 +176,10 @@ func (t *Table) grow() {
 		return
 	}
 	t.crowded.Store(0)
-	if old := t.current.Load(); !t.custom && old != nil && !old.fixed && len(old.buckets) < maxAutoSlots {
-		t.replace(old, newHash(4*len(old.buckets), t.mult, false))
+	if old := t.current.Load(); !t.custom && old != nil && old.mode != fixed && len(old.buckets) < maxAutoSlots {
+		if new, err := t.generation(4*len(old.buckets), old.mode); err == nil {
+			t.replace(old, new)
+		}
 	}
 	t.resizing.Unlock()
 }
@@ -185,33 +195,56 @@ func (t *Table) grow() {
 func (t *Table) replace(old, new *hash) {
 	if old != nil {
 		old.next.Store(new) // before any mark tells of it
-		for i := range old.buckets {
-			for !migrate(&old.buckets[i], new, migrateBatch) {
+		old.each(func(b *bucket) {
+			for !t.migrate(b, new, migrateBatch) {
 			}
-		}
+		})
+		t.resizes++
 	}
 	t.current.Store(new)
+	runtime.KeepAlive(old)
+}
+
+// each calls f with every bucket.
+//
+//go:norace
+func (h *hash) each(f func(b *bucket)) {
+	arrays := h.arrays
+	if arrays == nil {
+		arrays = [][]bucket{h.buckets}
+	}
+	for _, a := range arrays {
+		for i := range a {
+			f(&a[i])
+		}
+	}
+	runtime.KeepAlive(h)
 }
 
 // migrateBatch bounds the queues that are moved in one pinned stretch.
 const migrateBatch = 64
 
 // migrate moves up to limit queues of b to new and reports whether there are no
-// more.
+// more. t.resizing is held.
 //
 //go:norace
-func migrate(b *bucket, new *hash, limit int) (done bool) {
+func (t *Table) migrate(b *bucket, new *hash, limit int) (done bool) {
 	var busy *bucket
 	pin()
 	b.lock.LockPinned()
+	t.stretch.begin()
 	b.mark.Store(migrating) // B3: before the first queue leaves
 	for n := 0; n < limit && b.head != nil && busy == nil; n++ {
 		busy = moveQueue(b, new)
+		t.stretch.tick(n)
 	}
 	if done = b.head == nil; done {
 		b.mark.Store(moved)
+		t.past.add(&b.tally)
+		b.tally = tally{}
 	}
 	b.lock.UnlockPinned()
+	t.stretch.end()
 	if busy != nil { // wait for its holder, whose thread may be off its CPU
 		busy.lock.LockPinned()
 		busy.lock.UnlockPinned()

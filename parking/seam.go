@@ -7,12 +7,16 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
+	"github.com/hqsync/hqsync/internal/env"
 	"github.com/hqsync/hqsync/internal/rt"
+	"github.com/hqsync/hqsync/topology"
 )
 
 // The names through which this package reaches shared memory, the scheduler
@@ -21,14 +25,18 @@ import (
 type (
 	atomicUint32  = atomic.Uint32
 	atomicInt32   = atomic.Int32
+	atomicInt64   = atomic.Int64
 	atomicUintptr = atomic.Uintptr
 	resizeMutex   = sync.Mutex
 	parker        = rt.Parker
 )
 
+// align8 aligns a struct that it is in to 8 bytes, also on 32-bit machines.
+type align8 = [0]atomic.Uint64
+
 type atomicPointer[T any] = atomic.Pointer[T]
 
-func pin()            { rt.Pin() }
+func pin() int        { return rt.Pin() }
 func unpin()          { rt.Unpin() }
 func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
@@ -49,8 +57,14 @@ var waiters = sync.Pool{New: func() any { return new(waiter) }}
 func getWaiter() *waiter  { return waiters.Get().(*waiter) }
 func putWaiter(w *waiter) { waiters.Put(w) }
 
-// multiplier returns a random odd number.
-func multiplier() uint64 { return rand.Uint64() | 1 }
+// multiplier returns a random odd number for the table of this number.
+func multiplier(number uint32) uint64 {
+	if value, ok := env.Lookup("hashseed"); ok {
+		seed, _ := strconv.ParseUint(value, 10, 64)
+		return rand.NewPCG(seed, uint64(number)).Uint64() | 1
+	}
+	return rand.Uint64() | 1
+}
 
 // scatter spreads addresses over 64 bits.
 //
@@ -60,8 +74,38 @@ func scatter(addr uintptr, mult uint64) uint64 { return uint64(addr) * mult }
 // initialSlots is enough for one contended address for each P or so.
 func initialSlots() int { return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1))) }
 
-// globalHash returns the hash that tables share.
-var globalHash = sync.OnceValue(newGlobalHash)
+// ordered returns what the environment wants of the default table: slots, whether
+// it says so itself, and the mode. n is the number of slots if it says nothing.
+func ordered(n int) (slots int, custom bool, m mode) {
+	slots = n
+	if value, ok := env.Lookup("slots"); ok {
+		wanted, _ := strconv.ParseUint(value, 10, 64)
+		slots, custom = int(min(wanted, MaxSlots)), true
+	}
+	if value, _ := env.Lookup("immutable"); value == "1" || slots == 0 {
+		m = fixed
+	}
+	return slots, custom, m
+}
+
+// thisMachine finds out what this process runs on.
+func thisMachine() *machine {
+	top, _ := topology.Get()
+	return newMachine(slices.Collect(top.PossibleNUMANodes().All()), top.Possible().Len(), topology.CurrentNode, policyNode)
+}
+
+// The words of futex operations belong to users, who use sync/atomic.
+
+func loadNode(p *int32) int32                 { return atomic.LoadInt32(p) }
+func casNode(p *int32, old, new int32) bool   { return atomic.CompareAndSwapInt32(p, old, new) }
+func loadWord(p *uint32) uint32               { return atomic.LoadUint32(p) }
+func casWord(p *uint32, old, new uint32) bool { return atomic.CompareAndSwapUint32(p, old, new) }
 
 // mutant is a fault that the simulator can put into this package; here none.
 func mutant(string) bool { return false }
+
+// groups is a cache for each P of groups that are not in use.
+var groups = sync.Pool{New: func() any { return new(group) }}
+
+func getGroup() *group  { return groups.Get().(*group) }
+func putGroup(g *group) { groups.Put(g) }

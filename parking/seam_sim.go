@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
@@ -19,14 +20,18 @@ import (
 type (
 	atomicUint32  = sim.Uint32
 	atomicInt32   = sim.Int32
+	atomicInt64   = sim.Int64
 	atomicUintptr = sim.Uintptr
 	resizeMutex   = sim.Mutex
 	parker        = rt.Parker
 )
 
+// align8 aligns a struct that it is in to 8 bytes, also on 32-bit machines.
+type align8 = [0]atomic.Uint64
+
 type atomicPointer[T any] = sim.Pointer[T]
 
-func pin()            { rt.Pin() }
+func pin() int        { return rt.Pin() }
 func unpin()          { rt.Unpin() }
 func nanotime() int64 { return rt.Nanotime() }
 func yield()          { rt.Yield() }
@@ -80,7 +85,7 @@ func putWaiter(w *waiter) {
 	}
 }
 
-func multiplier() uint64 {
+func multiplier(uint32) uint64 {
 	if sim.Running() {
 		return 1
 	}
@@ -116,25 +121,9 @@ func ResetForSim() {
 	clear(numbers)
 	numbersMu.Unlock()
 	defaultTable = Table{}
-	globalMu.Lock()
-	simGlobal = nil
-	globalMu.Unlock()
+	process = domain{}
 	spaces = atomicUint32{}
 	hq.ResetForSim()
-}
-
-var (
-	globalMu  sync.Mutex
-	simGlobal *hash
-)
-
-func globalHash() *hash {
-	globalMu.Lock()
-	defer globalMu.Unlock()
-	if simGlobal == nil {
-		simGlobal = newGlobalHash()
-	}
-	return simGlobal
 }
 
 func initialSlots() int {
@@ -144,4 +133,22 @@ func initialSlots() int {
 	return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1)))
 }
 
+func ordered(n int) (slots int, custom bool, m mode) { return n, false, mutable }
+
+// thisMachine is one NUMA node, so that a run depends on nothing outside it.
+func thisMachine() *machine {
+	return newMachine([]int{0}, 1, func() int { return 0 }, func(uintptr) int { return NoNode })
+}
+
+func loadNode(p *int32) int32                 { return atomic.LoadInt32(p) }
+func casNode(p *int32, old, new int32) bool   { return atomic.CompareAndSwapInt32(p, old, new) }
+func loadWord(p *uint32) uint32               { return atomic.LoadUint32(p) }
+func casWord(p *uint32, old, new uint32) bool { return atomic.CompareAndSwapUint32(p, old, new) }
+
 func mutant(name string) bool { return sim.Mutant(name) }
+
+// groups is a cache for each P of groups that are not in use.
+var groups = sync.Pool{New: func() any { return new(group) }}
+
+func getGroup() *group  { return groups.Get().(*group) }
+func putGroup(g *group) { groups.Put(g) }

@@ -59,12 +59,13 @@ func (a *alarm) stop() {
 // forever is a timeout that never passes.
 const forever = time.Duration(math.MaxInt64)
 
-// parkTimed sleeps until a signal, or until w left its queue by itself. It
-// relies on Park having called race.Disable exactly once, and its caller not:
+// parkTimed sleeps until a signal, or until leave, which is called after the
+// limit has passed, has taken the caller's record off its queue. It relies on
+// its caller having called race.Disable exactly once, and nobody above:
 // packages time and context need their edges.
 //
 //go:norace
-func (t *Table) parkTimed(w *waiter, ticket uint32, timedOut func(Key, bool), opts *Options) Outcome {
+func parkTimed(p *parker, ticket uint32, leave func() bool, opts *Options) Outcome {
 	race.Enable()
 	begin, timeout := now(), forever
 	if !opts.Deadline.IsZero() {
@@ -72,20 +73,20 @@ func (t *Table) parkTimed(w *waiter, ticket uint32, timedOut func(Key, bool), op
 	}
 	var a *alarm
 	if timeout > 0 && (opts.Context == nil || opts.Context.Err() == nil) {
-		a = &alarm{parker: &w.parker, ticket: ticket}
+		a = &alarm{parker: p, ticket: ticket}
 		a.set(timeout, opts.Context)
 	}
 	race.Disable()
 
 	if a == nil { // too late already
-		w.parker.Kick(ticket)
+		p.Kick(ticket)
 	}
 	left := false
-	for !left && w.parker.Park(opts.Reason, opts.Skip+2) == rt.Kicked {
-		if left = t.leave(w, timedOut); left {
-			w.parker.Leave()
+	for !left && p.Park(opts.Reason, opts.Skip+2) == rt.Kicked {
+		if left = leave(); left {
+			p.Leave()
 		} else {
-			w.parker.Rearm() // dequeued: the waker's signal is under way
+			p.Rearm() // dequeued: the waker's signal is under way
 		}
 	}
 

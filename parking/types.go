@@ -2,7 +2,6 @@ package parking
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/hqsync/hqsync/internal/rt"
@@ -15,14 +14,25 @@ import (
 // parks must keep the word alive until Park returns.
 type Key struct {
 	Addr uintptr
-	Node uint32 // which NUMA node's buckets to use; 0 = none in particular. Part of the key.
+
+	// Node says which NUMA node's buckets to use: the node's id + 1, or 0 for none
+	// in particular. A node that the machine does not have counts as none. It is
+	// part of the key. Values from 2^30 are reserved.
+	Node uint32
 }
+
+// public returns k without the bits that are for this package only.
+func (k Key) public() Key { return Key{k.Addr, k.Node & nodeMask} }
 
 // A ParkToken is what a waiter tells the filter of UnparkFilter about itself.
 type ParkToken uintptr
 
-// An UnparkToken is what a waker tells the waiter that it wakes.
+// An UnparkToken is what a waker tells the waiter that it wakes. The largest
+// value is reserved.
 type UnparkToken uintptr
+
+// closedToken ends a wait because the table is closed.
+const closedToken = ^UnparkToken(0)
 
 // An Outcome says why Park returned.
 type Outcome uint8
@@ -32,6 +42,7 @@ const (
 	Invalid                 // validate returned false; the goroutine did not sleep
 	TimedOut                // the deadline passed
 	Canceled                // the context was cancelled
+	Closed                  // the table has been closed
 )
 
 // String returns the outcome in lower case.
@@ -42,7 +53,7 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-var outcomes = [...]string{"unparked", "invalid", "timed out", "canceled"}
+var outcomes = [...]string{"unparked", "invalid", "timed out", "canceled", "closed"}
 
 // A Result is what Park returns.
 type Result struct {
@@ -75,6 +86,10 @@ type Options struct {
 	Context  context.Context // nil = none
 	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
 	Skip     int             // frames above Park's caller that execution traces leave out
+
+	// RaceEdge tells the race detector that the Unpark call that ends the wait
+	// synchronizes before Park's return.
+	RaceEdge bool
 }
 
 // An UnparkResult says what an Unpark function did.
@@ -110,11 +125,4 @@ const (
 	UnparkOneRequeueRest                  // wake the first, move the rest
 	RequeueAll                            // move all
 	RequeueOne                            // move the first
-)
-
-// Errors of Table's methods. They are compared by identity.
-var (
-	ErrInvalid  = errors.New("parking: invalid argument")
-	ErrBusy     = errors.New("parking: table can no longer be resized")
-	ErrNoMemory = errors.New("parking: table would be too large")
 )

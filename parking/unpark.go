@@ -24,9 +24,9 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 		return r
 	}
 	race.Disable()
-	h := t.first()
+	h := t.root(key)
 	pin()
-	b, at := t.lock(h, key)
+	s, at := t.lock(h, key)
 	w := *at
 	if w != nil {
 		r.Unparked = 1
@@ -39,11 +39,11 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	if callback != nil {
 		token = callback(r)
 	}
-	b.lock.UnlockPinned()
+	s.unparks += uint64(r.Unparked)
+	s.release()
+	s.settle(-int32(r.Unparked))
 	if w != nil {
-		b.count.Add(-1)
-		w.token, w.more = uintptr(token), r.More
-		w.parker.Unpark(skip + 2)
+		w.signal(token, r.More, skip+1)
 	}
 	unpin()
 	race.Enable()
@@ -68,9 +68,9 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 		return r
 	}
 	race.Disable()
-	h := t.first()
+	h := t.root(key)
 	pin()
-	b, at := t.lock(h, key)
+	s, at := t.lock(h, key)
 	list := *at
 	if list != nil {
 		unlink(at)
@@ -85,8 +85,9 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 	if callback != nil {
 		token = callback(r)
 	}
-	b.lock.UnlockPinned()
-	b.count.Add(-int32(r.Unparked))
+	s.unparks += uint64(r.Unparked)
+	s.release()
+	s.settle(-int32(r.Unparked))
 	unpin()
 	signalAll(list, token, false, skip+1)
 	race.Enable()
@@ -101,9 +102,9 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback func(UnparkResult) UnparkToken) UnparkResult {
 	var r UnparkResult
 	race.Disable()
-	h := t.first()
+	h := t.root(key)
 	pin()
-	b, at := t.lock(h, key)
+	s, at := t.lock(h, key)
 	var chosen, last *waiter
 	for w := *at; w != nil; {
 		next := w.next
@@ -119,13 +120,14 @@ func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback 
 		}
 		w = next
 	}
-	r.More = *at != nil && (*at).is(key, t.space.Load())
+	r.More = *at != nil && (*at).is(key, t.spaceOf(key))
 	var token UnparkToken
 	if callback != nil {
 		token = callback(r)
 	}
-	b.lock.UnlockPinned()
-	b.count.Add(-int32(r.Unparked))
+	s.unparks += uint64(r.Unparked)
+	s.release()
+	s.settle(-int32(r.Unparked))
 	unpin()
 	signalAll(chosen, token, r.More, 1)
 	race.Enable()
@@ -151,8 +153,7 @@ func signalAll(list *waiter, token UnparkToken, more bool, skip int) {
 	for w := list; w != nil; {
 		next := w.next
 		w.clear()
-		w.token, w.more = uintptr(token), more
-		w.parker.Unpark(skip + 2) // w is its owner's again
+		w.signal(token, more, skip+1) // w is its owner's again
 		w = next
 	}
 }

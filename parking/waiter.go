@@ -1,5 +1,7 @@
 package parking
 
+import "github.com/hqsync/hqsync/internal/race"
+
 // A waiter is the record of one parked goroutine. It is on the heap, because
 // the stack of a parked goroutine may move, and comes from a cache. Its owner
 // holds a reference for as long as it is queued, so that buckets need none
@@ -20,7 +22,10 @@ type waiter struct {
 	node  atomicUint32
 	moves atomicUint32 // counts up twice per change of the key; odd during one
 
-	space uint32 // number of the Table; written before W1. The global hash serves several.
+	// Written by the owner before W1.
+	space uint32 // number of the Table, or sharedSpace: the global hash serves several
+	owner uint32 // number of the Table
+	group *group // of the records that one goroutine waits with at the same time, or nil
 
 	// Guarded by the bucket lock while queued.
 	// All links are clear while it is not queued.
@@ -31,20 +36,32 @@ type waiter struct {
 	length     uint32     // in the first waiter only: number of waiters
 	queued     bool
 
-	more  bool    // written by the waker before its signal
-	since int64   // monotonic ns at which the waiting began; written by the owner before W1
-	token uintptr // the ParkToken, written by the owner before W1; then the UnparkToken, written by the waker before its signal
+	more   bool // written by the waker before its signal
+	edge   bool // Options.RaceEdge; this and the rest written by the owner before W1
+	left   bool // of a group: it took itself off its queue. The owner's only.
+	reason Reason
+	since  int64     // monotonic ns at which the waiting began
+	token  uintptr   // the ParkToken; then the UnparkToken, written by the waker before its signal
+	stack  []uintptr // where it waits, if the table records that
 }
 
-// newWaiter returns a record that is ready to be queued on key.
+// newRecord returns a record that is ready to be queued on key, but for its
+// Parker.
 //
 //go:norace
-func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
+func (t *Table) newRecord(key Key, opts *Options) (w *waiter) {
 	w = getWaiter()
 	w.addr.Store(key.Addr)
 	w.node.Store(key.Node)
-	w.space = t.space.Load()
+	w.space = t.spaceOf(key)
+	w.owner = t.space.Load()
 	w.token = uintptr(opts.Token)
+	w.reason = opts.Reason
+	w.edge = opts.RaceEdge
+	w.stack = w.stack[:0]
+	if t.stacks.Load() != 0 {
+		w.recordStack(opts.Skip)
+	}
 	now := nanotime()
 	w.since = opts.Since
 	if w.since == 0 {
@@ -52,7 +69,7 @@ func (t *Table) newWaiter(key Key, opts *Options) (w *waiter, ticket uint32) {
 	}
 	w.charged = now // what it waited before has been told
 	w.more = false
-	return w, w.parker.Prepare()
+	return w
 }
 
 // waited returns for how long w has been waiting, in ns.
@@ -77,8 +94,30 @@ func (first *waiter) delay() int64 {
 	return (head + tail) / 2 * int64(first.length)
 }
 
+// signal ends the wait of w, which has been dequeued, and is the last that a
+// waker does with it. skip is the number of frames above the caller that
+// execution traces leave out. The caller has called race.Disable.
+//
 //go:norace
-func (w *waiter) free() { putWaiter(w) }
+func (w *waiter) signal(token UnparkToken, more bool, skip int) {
+	w.token, w.more = uintptr(token), more
+	if race.Enabled && w.edge {
+		race.Enable()
+		race.Release(w.edgeAddr()) // the only waker of this wait
+		race.Disable()
+	}
+	if w.group != nil {
+		w.group.signal(skip + 1)
+		return
+	}
+	w.parker.Unpark(skip + 1)
+}
+
+//go:norace
+func (w *waiter) free() {
+	w.group = nil
+	putWaiter(w)
+}
 
 // clear resets the links.
 //

@@ -1,0 +1,193 @@
+package parking
+
+import (
+	"runtime"
+
+	"github.com/hqsync/hqsync/internal/race"
+)
+
+// WaitV: one goroutine, a record in the queue of each word.
+//
+// # Handshake
+//
+// Every record that a waker dequeues is a wake-up that its waker was told about,
+// so each of these wakers signals, and the records may be reused only when all of
+// them have. But the goroutine sleeps on one Parker, which takes one signal:
+//
+//	V1  signals 0 -> 1          the first waker; it ends the sleep
+//	V2  signals n -> n+1        further wakers; that is the last they do
+//	V3  signals n -> n-d        the owner, awake and no longer in any queue: d wakers have dequeued it, n of them have signalled
+//	V4  signals -1 -> 0         the last waker, if the owner had to wait for it; it ends the second sleep
+//
+// In V3 n >= 1, since d >= 1 implies that V1 has been or will be, and the owner
+// waits for it before. So no count is 1 in the second phase, nor 0 in the first.
+type group struct {
+	parker  parker
+	signals atomicInt32
+	records []*waiter // one for each word; owned by the sleeping goroutine
+}
+
+// signal says that a record of the group has been dequeued.
+//
+//go:norace
+func (g *group) signal(skip int) {
+	if n := g.signals.Add(1); n == 1 || n == 0 { // V1, V4
+		g.parker.Unpark(skip + 1)
+	}
+}
+
+// A WaitEntry is one of the words that WaitV waits on.
+type WaitEntry struct {
+	Word  Word
+	Val   uint32
+	Flags Flags
+}
+
+// WaitV sleeps until it is woken on one of up to MaxWaitV words, if all of them
+// still have their values. It returns the lowest index of an entry that was
+// woken. If one is woken on several at the same time, each of these wake-ups is
+// used up; so it is with a word that is listed twice.
+//
+// All entries are checked, and all nodes chosen, before the first is queued.
+// Errors are as in Wait, and ErrInvalid for no entry or too many; index is then
+// that of the entry which it is about, or -1. If a word has not its value but one
+// before it in the list was woken meanwhile, that is what is returned. An entry
+// that is requeued keeps its index.
+func (t *Table) WaitV(entries []WaitEntry, limit Limit) (index int, err error) {
+	if len(entries) == 0 || len(entries) > MaxWaitV || limit.invalid {
+		return -1, ErrInvalid
+	}
+	for i := range entries {
+		if entries[i].Flags&^allFlags != 0 {
+			return i, ErrInvalid
+		}
+	}
+	var keys [MaxWaitV]Key
+	for i := range entries {
+		if keys[i], err = t.place(entries[i].Word, entries[i].Flags); err != nil {
+			return i, err
+		}
+	}
+	index, err = t.waitAny(entries, keys[:len(entries)], &Options{
+		Token: ParkToken(AllBits), Deadline: limit.Deadline, Context: limit.Context, Skip: 1, RaceEdge: true,
+	})
+	runtime.KeepAlive(entries)
+	return index, err
+}
+
+//go:norace
+func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index int, err error) {
+	race.Disable()
+	g := getGroup()
+	ticket := g.parker.Prepare()
+	mismatch := t.queueAll(g, entries, keys, opts)
+
+	outcome := Unparked
+	leave := func() bool { return g.leaveAll(t) == 0 }
+	switch {
+	case mismatch >= 0 && leave():
+		g.parker.Leave()
+		outcome = Invalid
+		if t.closed.Load() != 0 {
+			outcome = Closed
+		}
+	case opts.Context == nil && opts.Deadline.IsZero(), mismatch >= 0:
+		g.parker.Park(opts.Reason, opts.Skip+1)
+	default:
+		outcome = parkTimed(&g.parker, ticket, leave, opts)
+	}
+	index = mismatch
+	if outcome == Unparked {
+		index, outcome = g.drain(t)
+	}
+	race.Enable()
+	if race.Enabled && outcome == Unparked {
+		for _, w := range g.records {
+			if !w.left {
+				race.Acquire(w.edgeAddr())
+			}
+		}
+	}
+	g.free()
+	return index, waitErrors[outcome]
+}
+
+// queueAll queues a record on each key, and returns the index of the first word
+// that has not its value, at which it stops, or -1.
+//
+//go:norace
+func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Options) (mismatch int) {
+	for i := range entries {
+		e := &entries[i]
+		h := t.root(keys[i])
+		w := t.newRecord(keys[i], opts)
+		w.group = g
+		pin()
+		queued := t.queue(h, keys[i], w, func() bool { return loadWord(e.Word.val) == e.Val }, false)
+		unpin()
+		if !queued {
+			w.free()
+			return i
+		}
+		g.records = append(g.records, w)
+	}
+	return -1
+}
+
+// leaveAll takes the records off their queues and returns how many wakers were
+// faster.
+//
+//go:norace
+func (g *group) leaveAll(t *Table) (dequeued int) {
+	for _, w := range g.records {
+		if !w.left {
+			w.left = t.leave(w, nil)
+		}
+		if !w.left {
+			dequeued++
+		}
+	}
+	return dequeued
+}
+
+// drain runs after V1. It returns when all wakers are through, with the lowest
+// index that was woken.
+//
+//go:norace
+func (g *group) drain(t *Table) (index int, outcome Outcome) {
+	dequeued := g.leaveAll(t)
+	g.parker.Prepare()
+	if g.signals.Add(-int32(dequeued)) == 0 { // V3
+		g.parker.Leave()
+	} else {
+		g.parker.Park(ReasonSemacquire, 0)
+	}
+	index = -1
+	for i, w := range g.records {
+		switch {
+		case w.left:
+		case UnparkToken(w.token) == closedToken:
+			outcome = Closed
+		case index < 0:
+			index = i
+		}
+	}
+	if index >= 0 {
+		outcome = Unparked
+	}
+	return index, outcome
+}
+
+// free gives the records back.
+//
+//go:norace
+func (g *group) free() {
+	for i, w := range g.records {
+		w.left = false
+		w.free()
+		g.records[i] = nil
+	}
+	g.records = g.records[:0]
+	g.signals.Store(0)
+	putGroup(g)
+}
