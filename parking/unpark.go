@@ -43,7 +43,7 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	s.release()
 	s.settle(-int32(r.Unparked))
 	if w != nil {
-		w.signal(token, r.More, skip+1)
+		w.signal(token, r.More, skip+2)
 	}
 	unpin()
 	race.Enable()
@@ -153,7 +153,7 @@ func signalAll(list *waiter, token UnparkToken, more bool, skip int) {
 	for w := list; w != nil; {
 		next := w.next
 		w.clear()
-		w.signal(token, more, skip+1) // w is its owner's again
+		w.signal(token, more, skip+2) // w is its owner's again
 		w = next
 	}
 }

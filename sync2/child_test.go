@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hqsync/hqsync/internal/locktest"
 )
 
 // Some questions need a process of their own: fatal errors, deadlocks, runs with other runtime settings. For these the
@@ -18,6 +21,7 @@ import (
 const (
 	childEnv   = "HQSYNC_TEST_CHILD"   // the part to run
 	subjectEnv = "HQSYNC_TEST_SUBJECT" // on which subject
+	timeEnv    = "HQSYNC_TEST_TIME"    // for how long
 	// execEnv holds the command that starts a test binary which this machine cannot start by itself, such as
 	// "qemu-aarch64-static -cpu max".
 	execEnv = "HQSYNC_EXEC"
@@ -42,12 +46,32 @@ func init() {
 	run := childParts[name]
 	for _, s := range subjects {
 		if run != nil && s.name == os.Getenv(subjectEnv) {
-			run(s)
+			// In a goroutine, because the main one is locked to its thread during initialisation.
+			done := make(chan struct{})
+			go func() { run(s); close(done) }()
+			<-done
 			os.Exit(0)
 		}
 	}
 	fmt.Fprintf(os.Stderr, "no child part %q or no subject %q\n", name, os.Getenv(subjectEnv))
 	os.Exit(3)
+}
+
+// seedFromEnv and childTime are what the test that started this process wants.
+func seedFromEnv() uint64 {
+	seed, err := strconv.ParseUint(os.Getenv(locktest.SeedEnv), 0, 64)
+	if err != nil {
+		panic(err)
+	}
+	return seed
+}
+
+func childTime() time.Duration {
+	d, err := time.ParseDuration(os.Getenv(timeEnv))
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 type childResult struct {
@@ -57,7 +81,16 @@ type childResult struct {
 }
 
 func (r childResult) String() string {
-	return fmt.Sprintf("exit status %d, timed out: %v\nstdout:\n%s\nstderr:\n%s", r.exit, r.timedOut, r.stdout, r.stderr)
+	return fmt.Sprintf("exit status %d, timed out: %v\nstdout:\n%s\nstderr:\n%s", r.exit, r.timedOut, brief(r.stdout), brief(r.stderr))
+}
+
+// brief leaves out the middle of a long text.
+func brief(text string) string {
+	const limit = 6000
+	if len(text) <= limit {
+		return text
+	}
+	return fmt.Sprintf("%s\n... %d bytes left out ...\n%s", text[:limit/2], len(text)-limit, text[len(text)-limit/2:])
 }
 
 // runtimeSettings are variables that change what a Go process prints or how it is scheduled. Children get them only from

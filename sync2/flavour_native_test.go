@@ -13,7 +13,6 @@ var flavour = facts{
 	profiles:    true,
 	// The hook that feeds the mutex profile has gone in Go 1.27.
 	mutexProfile: strings.HasPrefix(goVersion, "go1.26"),
-	parksOnTable: true,
 	allocFree:    true,
 	inlinesLock:  true,
 }

@@ -11,5 +11,5 @@ var flavour = facts{
 	profiles:     true,
 	mutexProfile: true,
 	inlinesLock:  true,
-	allocFree:    true,
+	leaksSeen:    true,
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hqsync/hqsync/internal/locktest"
 	"github.com/hqsync/hqsync/sync2"
@@ -22,7 +23,7 @@ type facts struct {
 	waitReasons  bool // goroutine dumps, traces and the mutex metric name the primitive
 	profiles     bool // the block profile shows the method that waited and its caller
 	mutexProfile bool // the mutex profile shows the method that unlocked and its caller
-	parksOnTable bool // goroutines sleep in a parking.Table
+	leaksSeen    bool // the goroutine leak profile lists leaked waiters
 	allocFree    bool // a wait allocates nothing in the steady state
 	inlinesLock  bool // Mutex.Lock inlines into its caller
 }
@@ -101,6 +102,14 @@ func onEach(t *testing.T, f func(t *testing.T, s subject)) {
 	}
 }
 
+// testTime is how long a test that tries its luck goes on: a fifth of d under -short.
+func testTime(d time.Duration) time.Duration {
+	if testing.Short() {
+		return d / 5
+	}
+	return d
+}
+
 // A blocker is a way to make a goroutine wait on a primitive of a subject.
 type blocker struct {
 	method string // as a dump names it
@@ -132,6 +141,6 @@ var blockers = []blocker{
 	{"sync.WaitGroup.Wait", func(s subject) (func(), func()) {
 		wg := s.newWaitGroup()
 		wg.Add(1)
-		return wg.Wait, wg.Done
+		return func() { wg.Wait() }, wg.Done
 	}},
 }
