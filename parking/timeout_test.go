@@ -154,7 +154,7 @@ func TestTimeoutRacesUnpark_NeverBothReported(t *testing.T) {
 		}
 		s := sleep(&tab, k, opts)
 		for range rng.IntN(800) {
-			time.Now()
+			_ = time.Now()
 		}
 		if opts.Context != nil {
 			go cancel()

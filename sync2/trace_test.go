@@ -80,7 +80,8 @@ func tracedWaits(t *testing.T, g *goTool, s subject, part string, c contention) 
 	var waits []string
 	waiting := map[string]traceEvent{}
 	for _, e := range parseTrace(r.stdout) {
-		if e.from == "Running" && e.to == "Waiting" && slices.Contains(e.blocked, "github.com/hqsync/hqsync/sync2_test."+c.waiter) {
+		if e.from == "Running" && e.to == "Waiting" && slices.Contains(e.blocked, "github.com/hqsync/hqsync/sync2_test."+c.waiter) &&
+			!slices.Contains(e.blocked, "sync.(*Pool).pinSlow") { // a P's first look at a Pool takes a lock of package sync
 			waiting[e.goroutine] = e
 		}
 		w, ok := waiting[e.goroutine]

@@ -44,8 +44,10 @@ func RWMutexChecks() []Check[RWMutex] {
 }
 
 func tryFormsFollowTheState(o Options, l RWMutex) error {
-	if !l.TryRLock() || !l.TryRLock() {
-		return errors.New("free: TryRLock failed with no writer about")
+	for range 2 {
+		if !l.TryRLock() {
+			return errors.New("free: TryRLock failed with no writer about")
+		}
 	}
 	if l.TryLock() {
 		return errors.New("exclusion: TryLock succeeded while two readers were inside")
