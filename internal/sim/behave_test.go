@@ -454,6 +454,19 @@ func TestRand_IsTheSameInEverySchedule(t *testing.T) {
 	}
 }
 
+func TestID_DoesNotDependOnAddresses(t *testing.T) {
+	var a, b *[100]uint64
+	at := func(p *[100]uint64) uintptr { return reflect.ValueOf(p).Pointer() }
+	p := threads(func() {
+		sim.Assert(sim.ID(at(b)) == 1 && sim.ID(at(a)) == 2 && sim.ID(at(a)+8) == 3, "numbers")
+	})
+	p.Setup = func() { a, b = new([100]uint64), new([100]uint64); sim.ID(at(b)) }
+	outcomes(t, p, sim.Options{})
+	if sim.ID(at(a)) != uint64(at(a)) {
+		t.Error("outside a run an address is its own number")
+	}
+}
+
 func TestThread_PanicGoexitAndRecover(t *testing.T) {
 	var x *sim.Uint32
 	setup := func() { x = new(sim.Uint32) }
@@ -606,6 +619,9 @@ func TestMaxThreads_AndBadPrograms(t *testing.T) {
 	for want, f := range map[string]func(){
 		"has 0 threads, allowed are 1 to 32": func() { sim.Explore(sim.Program{Name: "empty"}, sim.Options{}) },
 		"want a letter":                      func() { sim.Explore(spinProgram(1, 1), sim.Options{Strategy: sim.Replay("X3")}) },
+		"does not go with memory AcqRel": func() {
+			sim.Explore(spinProgram(1, 1), sim.Options{Reduce: sim.ByState, Memory: sim.AcqRel})
+		},
 		"boom in Setup": func() {
 			sim.Explore(sim.Program{Setup: func() { panic("boom in Setup") }, Threads: []func(){func() {}}}, sim.Options{})
 		},

@@ -52,6 +52,7 @@ type engine struct {
 	memory
 	clock
 	names     []naming
+	ids       map[uintptr]uint64
 	poisoned  []span
 	events    []Event
 	consulted bool               // the program asked for the mutant
@@ -67,6 +68,9 @@ func replayFromEnv() string { return os.Getenv("HQSYNC_SIM_REPLAY") }
 func Explore(p Program, o Options) Result {
 	if len(p.Threads) == 0 || len(p.Threads) > maxThreads {
 		panic(fmt.Sprintf("sim: program %q has %d threads, allowed are 1 to %d", p.Name, len(p.Threads), maxThreads))
+	}
+	if o.Reduce == ByState && o.Memory == AcqRel {
+		panic("sim: reduction ByState does not go with memory AcqRel: which values may still be read is no content")
 	}
 	if current() != nil {
 		panic("sim: Explore called by a simulated thread")
@@ -114,7 +118,7 @@ func (o *Options) fill(p Program) {
 }
 
 func newEngine(p Program, o Options) *engine {
-	e := &engine{prog: p, opt: o, procs: make([]*thread, o.Procs)}
+	e := &engine{prog: p, opt: o, procs: make([]*thread, o.Procs), ids: map[uintptr]uint64{}}
 	for i := range p.Threads {
 		e.name[i] = fmt.Sprintf("T%d", i)
 		if i < len(p.Names) {
@@ -203,6 +207,7 @@ func (e *engine) reset() {
 	e.rec = e.rec[:0]
 	clear(e.procs)
 	e.names = e.names[:0]
+	clear(e.ids)
 	e.poisoned = e.poisoned[:0]
 	e.events = e.events[:0]
 	e.memory.reset()

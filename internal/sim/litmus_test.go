@@ -64,6 +64,12 @@ var litmusTests = []litmus{
 			func() { l.set(&l.y, 1); sim.Yield(); l.get(1, &l.x) },
 		}
 	}, "r=[0 0 0 0] x=1 y=1", []sim.Memory{sim.AcqRel}},
+	{"fences in order of the flag", func(l *regs) []func() { // who passed its fence first is seen from outside only
+		return []func(){
+			func() { sim.StorePlain32(&l.x, 1); sim.Fence(); sim.StorePlain32(&l.z, 1) },
+			func() { sim.Fence(); l.r[0] = sim.LoadPlain32(&l.z); l.r[1] = sim.LoadPlain32(&l.x) },
+		}
+	}, "r=[1 0 0 0] x=1 y=0", []sim.Memory{sim.AcqRel}},
 	{"MP atomic flag", func(l *regs) []func() {
 		return []func(){
 			func() { sim.StorePlain32(&l.x, 1); l.y.Store(1) },

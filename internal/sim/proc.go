@@ -161,6 +161,25 @@ func Rand() uint64 {
 	return mix(e.opt.Seed, e.rand<<8)
 }
 
+// ID returns a number for an address, counted from 1 in the order in which addresses are first asked about: what to hash
+// instead of the address, which is another one in every schedule. Ask in Setup for those that all schedules share. The
+// object must stay alive. Outside a run it returns the address.
+func ID(p uintptr) uint64 {
+	e := engineHere()
+	if e == nil {
+		return uint64(p)
+	}
+	id := e.ids[p]
+	if id == 0 {
+		id = uint64(len(e.ids)) + 1
+		e.ids[p] = id
+	}
+	if t := e.cur; t != nil {
+		t.hash = mix(t.hash, id)
+	}
+	return id
+}
+
 // Choose returns a number below n, and every such number in some schedule: a decision that the code under test leaves to
 // chance or to circumstances that are not modelled. Outside a run it returns 0.
 func Choose(n int) int {

@@ -64,7 +64,7 @@ const (
 	ByHistory Reduction = iota
 	// ByState prunes by contents instead: words, buffers, Program.State and, per thread, what it read since its last call
 	// of At. Stronger by orders of magnitude, but sound only if nothing else distinguishes two points: for models that
-	// keep all state in named words, Program.State and the arguments of At.
+	// keep all state in named words, Program.State and the arguments of At. Not with AcqRel.
 	ByState
 	// NoReduction runs every schedule.
 	NoReduction

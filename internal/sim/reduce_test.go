@@ -109,6 +109,30 @@ func TestReduction_SameVerdictsOnTheModels(t *testing.T) {
 	}
 }
 
+// TestReduction_LitmusTests compares the sets of outcomes of all litmus tests.
+func TestReduction_LitmusTests(t *testing.T) {
+	for _, l := range litmusTests {
+		for _, m := range []sim.Memory{sim.SC, sim.TSO, sim.AcqRel} {
+			for _, bound := range []int{1, sim.Unbounded} {
+				o := sim.Options{Strategy: sim.Exhaustive(bound), Memory: m, Reduce: sim.NoReduction}
+				want, all := judge(l.program(), o)
+				if !all.Exhausted {
+					t.Fatalf("%s", all)
+				}
+				for _, red := range []sim.Reduction{sim.ByHistory, sim.ByState} {
+					if red == sim.ByState && m == sim.AcqRel {
+						continue // refused
+					}
+					o.Reduce = red
+					if got, r := judge(l.program(), o); !reflect.DeepEqual(got, want) {
+						t.Errorf("%s, bound %d, reduction %d: outcomes\n%q\nwant\n%q", r, bound, red, got.outcomes, want.outcomes)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestReduction_RandomPrograms makes small programs at random and compares the sets of outcomes.
 func TestReduction_RandomPrograms(t *testing.T) {
 	n := 300
@@ -157,7 +181,7 @@ func randomProgram(seed uint64) sim.Program {
 	threads := make([][]op, 2+rng.IntN(2))
 	for i := range threads {
 		for range 2 + rng.IntN(7-2*len(threads)) {
-			threads[i] = append(threads[i], op{rng.IntN(10), rng.IntN(3), 1 + rng.Uint32N(2)})
+			threads[i] = append(threads[i], op{rng.IntN(14), rng.IntN(3), 1 + rng.Uint32N(2)})
 		}
 	}
 	var (
@@ -212,6 +236,14 @@ func randomProgram(seed uint64) sim.Program {
 					mu.Unlock()
 				case 9:
 					sim.Yield()
+				case 10:
+					sim.Fence()
+				case 11:
+					seen[i] = append(seen[i], sim.WaitWhileEqualFor32(w, 0, 1))
+				case 12:
+					sim.AfterFunc(1, func() { w.Store(o.val) })
+				case 13:
+					sim.StorePlain32(w, uint32(sim.Choose(2)))
 				}
 			}
 		})
