@@ -1,6 +1,10 @@
 package parking
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/hqsync/hqsync/internal/race"
+)
 
 // Bits of Key.Node above the node, which is its id + 1.
 const (
@@ -75,6 +79,22 @@ func (d *domain) machine() *machine {
 		d.numa.Store(thisMachine())
 	}
 	return d.numa.Load()
+}
+
+// prepare finds out about the machine, the first time. That takes packages whose
+// edges the race detector must see, so it comes before race.Disable.
+//
+//go:norace
+func (t *Table) prepare() {
+	if !race.Enabled {
+		return // whoever needs it does it
+	}
+	race.Disable() // or all would seem ordered after the goroutine that came first
+	done := t.home().numa.Load() != nil
+	race.Enable()
+	if !done {
+		t.home().machine()
+	}
 }
 
 // globalHash returns the hash that the domain's tables share: on each NUMA node

@@ -28,6 +28,7 @@ import (
 //
 //go:norace
 func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut func(key Key, last bool), opts Options) Result {
+	t.prepare()
 	race.Disable()
 	if t.crowded.Load() != 0 {
 		t.grow()

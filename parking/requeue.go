@@ -41,6 +41,7 @@ func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, 
 //
 //go:norace
 func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int), callback func(UnparkResult) UnparkToken) UnparkResult {
+	t.prepare()
 	race.Disable()
 	var r UnparkResult
 	hFrom, hTo := t.root(from), t.root(to)

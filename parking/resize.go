@@ -52,6 +52,7 @@ func (t *Table) SetSlots(n uint64, flags uint32) error {
 	if t.closed.Load() != 0 {
 		return ErrClosed
 	}
+	t.prepare()
 	race.Disable()
 	r := &request{slots: int(n), final: n == 0 || flags&Immutable != 0}
 	t.ask(r)

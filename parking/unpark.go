@@ -23,6 +23,7 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	if callback == nil && !t.Waiting(key) {
 		return r
 	}
+	t.prepare()
 	race.Disable()
 	h := t.root(key)
 	pin()
@@ -67,6 +68,7 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 	if callback == nil && !t.Waiting(key) {
 		return r
 	}
+	t.prepare()
 	race.Disable()
 	h := t.root(key)
 	pin()
@@ -101,6 +103,7 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 //go:norace
 func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback func(UnparkResult) UnparkToken) UnparkResult {
 	var r UnparkResult
+	t.prepare()
 	race.Disable()
 	h := t.root(key)
 	pin()

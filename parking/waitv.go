@@ -77,6 +77,7 @@ func (t *Table) WaitV(entries []WaitEntry, limit Limit) (index int, err error) {
 
 //go:norace
 func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index int, err error) {
+	t.prepare()
 	race.Disable()
 	g := getGroup()
 	ticket := g.parker.Prepare()

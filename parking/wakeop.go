@@ -128,6 +128,7 @@ func (t *Table) WakeOp(w1 Word, n1 int, w2 Word, n2 int, op Op, flags Flags) (wo
 
 //go:norace
 func (t *Table) wakeOp(k1 Key, n1 int, k2 Key, n2 int, op Op, word *uint32) (woken int, err error) {
+	t.prepare()
 	race.Disable()
 	h1, h2 := t.root(k1), t.root(k2)
 	pin()

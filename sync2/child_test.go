@@ -108,7 +108,8 @@ next:
 		}
 		env = append(env, kv)
 	}
-	return append(env, extra...)
+	// Without this a process with the race detector waits a second before it exits.
+	return append(append(env, "GORACE=atexit_sleep_ms=0"), extra...)
 }
 
 // emulated reports whether this binary was built for another machine. Tests that call the go command are then skipped.

@@ -67,14 +67,18 @@ func (g *goTool) source(t *testing.T, name string) []byte {
 
 // buildFlags repeat what this binary was built with.
 func buildFlags() []string {
-	var flags []string
-	if flavour.tags != "" {
-		flags = append(flags, "-tags="+flavour.tags)
-	}
 	if raceEnabled {
-		flags = append(flags, "-race")
+		return append(tagFlags(), "-race")
 	}
-	return flags
+	return tagFlags()
+}
+
+// tagFlags are buildFlags without -race, for programs that are too busy for the detector.
+func tagFlags() []string {
+	if flavour.tags == "" {
+		return nil
+	}
+	return []string{"-tags=" + flavour.tags}
 }
 
 // A module is a generated Go module that can import this one. A go.work file beside its go.mod joins the two.

@@ -167,6 +167,9 @@ func samples(profile func([]runtime.BlockProfileRecord) (int, bool)) (out []prof
 			f, more = frames.Next()
 			s.Stack = append(s.Stack, f.Function)
 		}
+		if strings.HasPrefix(s.Stack[0], "runtime.") {
+			continue // the runtime's own locks are in the mutex profile too
+		}
 		out = append(out, s)
 	}
 	return out

@@ -20,7 +20,7 @@ import (
 
 // raceOptions make the detector report every race, not only the first of those that look alike. Races do not fail the
 // process.
-const raceOptions = "GORACE=suppress_equal_stacks=0 suppress_equal_addresses=0 exitcode=0"
+const raceOptions = "GORACE=suppress_equal_stacks=0 suppress_equal_addresses=0 exitcode=0 atexit_sleep_ms=0"
 
 // raceFiles are the tests of the race detector that are about package sync.
 var raceFiles = []string{"main_test.go", "mutex_test.go", "rwmutex_test.go", "waitgroup_test.go", "sync_test.go", "pool_test.go"}

@@ -20,25 +20,25 @@ var bubbles = []string{
 	child("Bubble:CondWaitIsDurable", inBubble(func(t *testing.T, s subject) {
 		mu := s.newMutex()
 		c := s.newCond(mu)
-		awake := 0
+		var awake atomic.Int32
 		for range 3 {
 			go func() {
 				mu.Lock()
 				defer mu.Unlock()
 				c.Wait()
-				awake++
+				awake.Add(1)
 			}()
 		}
 		synctest.Wait() // returns only if all three block durably
-		want(t, "awake before Signal", awake, 0)
+		want(t, "awake before Signal", awake.Load(), 0)
 		c.Signal()
 		synctest.Wait()
-		want(t, "awake after Signal", awake, 1)
+		want(t, "awake after Signal", awake.Load(), 1)
 		mu.Lock()
 		c.Broadcast() // with L held: the waiters now wait for the mutex
 		mu.Unlock()
 		synctest.Wait()
-		want(t, "awake after Broadcast", awake, 3)
+		want(t, "awake after Broadcast", awake.Load(), 3)
 	})),
 	child("Bubble:WaitGroupWaitIsDurable", inBubble(func(t *testing.T, s subject) {
 		wg := s.newWaitGroup()

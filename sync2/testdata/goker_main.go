@@ -1,11 +1,12 @@
-// Program goker runs the programs of the goker collection whose names are its arguments, side by side, and prints what
-// is left of them: two goroutine dumps, so that those who only happen to wait can be told from those who are stuck.
+// Program goker runs the programs of the goker collection whose names are its arguments, side by side, and dumps what is
+// left of them once nothing changes any more.
 package main
 
 import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -33,10 +34,30 @@ wait:
 			break wait
 		}
 	}
-	for range 2 {
+	// On a machine that is busy with other things it can take long until nobody moves any more.
+	last := dump()
+	for range 20 {
 		time.Sleep(200 * time.Millisecond)
-		fmt.Printf("DUMP\n%s\n", dump())
+		now := dump()
+		same := states(now) == states(last)
+		last = now
+		if same {
+			break
+		}
 	}
+	fmt.Printf("%s\n", last)
+}
+
+// states returns the headers of a dump without the times: who is there and in which state.
+func states(dump []byte) string {
+	var headers strings.Builder
+	for line := range strings.Lines(string(dump)) {
+		if strings.HasPrefix(line, "goroutine ") {
+			header, _, _ := strings.Cut(line, ",")
+			headers.WriteString(header)
+		}
+	}
+	return headers.String()
 }
 
 func dump() []byte {
