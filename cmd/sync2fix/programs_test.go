@@ -170,7 +170,7 @@ func (s sides) run(t *testing.T) {
 		if again := rerun(suspects, sync2); again != nil {
 			t.Logf("run again without sync2, since they passed there and not here: %v", again)
 			var flaky []testID
-			flaky, suspects = acquit(suspects, goTest(t, s.control, append([]string{"-count=5"}, again...)...))
+			flaky, suspects = acquit(suspects, goTest(t, s.control, append([]string{"-count=10"}, again...)...))
 			t.Logf("flaky, since they failed without sync2 this time: %v", flaky)
 		}
 		for _, id := range suspects {
