@@ -20,6 +20,7 @@ type facts struct {
 	tags  string          // build tags that select this build
 	sizes map[string]size // as package sync's; a type that is missing may differ
 
+	wraps        bool // methods of package sync stand above those of sync2 in stacks
 	waitReasons  bool // goroutine dumps, traces and the mutex metric name the primitive
 	profiles     bool // the block profile shows the method that waited and its caller
 	mutexProfile bool // the mutex profile shows the method that unlocked and its caller

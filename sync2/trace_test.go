@@ -99,9 +99,8 @@ func tracedWaits(t *testing.T, g *goTool, s subject, part string, c contention) 
 }
 
 // top returns the two innermost frames as if those of sync2 were package sync's.
-func top(stack []string) []string {
-	var frames []string
-	for _, f := range stack[:min(2, len(stack))] {
+func top(stack []string) (frames []string) {
+	for _, f := range topFrames(stack) {
 		frames = append(frames, strings.ReplaceAll(f, sync2Path+".", syncPath+"."))
 	}
 	return frames
