@@ -148,6 +148,9 @@ type Mutex struct {
 // Lock locks m. If it is locked already, the calling goroutine blocks until it
 // is available.
 func (m *Mutex) Lock() {
+	if race.Enabled {
+		raceRead(&m.state) // whoever overwrites a mutex in use is to be found
+	}
 	if !m.state.CompareAndSwap(0, mutexLocked) { // T1
 		m.lockSlow(nil)
 	}
@@ -158,6 +161,9 @@ func (m *Mutex) Lock() {
 
 // TryLock tries to lock m and reports whether it succeeded.
 func (m *Mutex) TryLock() bool {
+	if race.Enabled {
+		raceRead(&m.state)
+	}
 	for s := m.state.Load(); s&mutexLocked == 0; s = m.state.Load() {
 		if m.state.CompareAndSwap(s, s|mutexLocked) { // T2
 			if race.Enabled {
@@ -188,6 +194,9 @@ func (m *Mutex) TryLockFor(d time.Duration) bool {
 }
 
 func (m *Mutex) lockWithin(l *limit) bool {
+	if race.Enabled {
+		raceRead(&m.state)
+	}
 	if !m.state.CompareAndSwap(0, mutexLocked) && !m.lockSlow(l) { // T1
 		return false
 	}
@@ -202,6 +211,7 @@ func (m *Mutex) lockWithin(l *limit) bool {
 //go:nosplit
 func (m *Mutex) Unlock() {
 	if race.Enabled {
+		raceRead(&m.state)
 		raceRelease(m)
 	}
 	if !asymmetric() {

@@ -2,12 +2,7 @@
 
 package sync2
 
-import (
-	"runtime"
-
-	"github.com/hqsync/hqsync/asm"
-	"github.com/hqsync/hqsync/internal/rt"
-)
+import "github.com/hqsync/hqsync/internal/rt"
 
 // blocked adds a wait that began at cputicks since to the block profile. skip 0
 // puts the caller on top of the stack.
@@ -21,11 +16,23 @@ func charge(delay int64, skip int) {
 	}
 }
 
-// ticksOf converts nanoseconds to the unit of cputicks: the CPU's counter on
-// amd64, nanoseconds on arm64.
+// ticksOf converts nanoseconds to the unit of cputicks. The first call measures
+// the rate for 20 microseconds.
 func ticksOf(ns int64) int64 {
-	if runtime.GOARCH != "amd64" {
-		return ns
+	rate := ticksRate.Load()
+	if rate == 0 {
+		begin, ticks := rt.Nanotime(), cputicks()
+		end := begin
+		for end-begin < 20_000 {
+			end = rt.Nanotime()
+		}
+		rate = uint64(max(1, (cputicks()-ticks)*rateUnit/(end-begin)))
+		ticksRate.CompareAndSwap(0, rate)
 	}
-	return int64(float64(ns) * float64(asm.TicksPerMicrosecond()) / 1000)
+	return int64(float64(ns) * float64(rate) / rateUnit)
 }
+
+const rateUnit = 1 << 10
+
+// ticksRate is cputicks for each nanosecond, times rateUnit; 0 = not known yet.
+var ticksRate atomicUint64

@@ -78,13 +78,8 @@ type RWMutex struct {
 func (rw *RWMutex) RLock() {
 	if race.Enabled {
 		raceRead(&rw.sleep)
-		race.Disable()
 	}
-	s := rw.state.Add(rwReader) // T1, T2
-	if race.Enabled {
-		race.Enable()
-	}
-	if s&rwWriter != 0 {
+	if rw.state.Add(rwReader)&rwWriter != 0 { // T1, T2
 		rw.rLockSlow(nil)
 	}
 	if race.Enabled {
@@ -97,8 +92,8 @@ func (rw *RWMutex) TryRLock() bool {
 	if race.Enabled {
 		raceRead(&rw.sleep)
 	}
-	for s := rw.load(); s&rwWriter == 0; s = rw.load() {
-		if rw.cas(s, s+rwReader) { // T1
+	for s := rw.state.Load(); s&rwWriter == 0; s = rw.state.Load() {
+		if rw.state.CompareAndSwap(s, s+rwReader) { // T1
 			if race.Enabled {
 				raceAcquire(&rw.state)
 			}
@@ -130,7 +125,7 @@ func (rw *RWMutex) rLockWithin(l *limit) bool {
 	if race.Enabled {
 		raceRead(&rw.sleep)
 	}
-	if rw.add(rwReader)&rwWriter != 0 && !rw.rLockSlow(l) { // T1, T2
+	if rw.state.Add(rwReader)&rwWriter != 0 && !rw.rLockSlow(l) { // T1, T2
 		return false
 	}
 	if race.Enabled {
@@ -145,13 +140,8 @@ func (rw *RWMutex) RUnlock() {
 	if race.Enabled {
 		raceRead(&rw.sleep)
 		raceReleaseMerge(&rw.sleep)
-		race.Disable()
 	}
-	s := rw.state.Add(-rwReader) // T4
-	if race.Enabled {
-		race.Enable()
-	}
-	if s&rwUnusual != 0 {
+	if s := rw.state.Add(-rwReader); s&rwUnusual != 0 { // T4
 		rw.rUnlockSlow(s)
 	}
 }
@@ -169,9 +159,9 @@ func (rw *RWMutex) rLockSlow(l *limit) bool {
 func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 	opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 3}
 	l.apply(&opts)
-	stopped := func() bool { return rw.load()&rwWriter != 0 } // I3
+	stopped := func() bool { return rw.state.Load()&rwWriter != 0 } // I3
 	for {
-		if s := rw.add(-rwReader); s&rwWriter != 0 { // T3
+		if s := rw.state.Add(-rwReader); s&rwWriter != 0 { // T3
 			rw.depart(s, 3) // I4
 			if *since == 0 {
 				*since = cputicks()
@@ -183,7 +173,7 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 				return false
 			}
 		}
-		if rw.add(rwReader)&rwWriter == 0 { // T1, T2
+		if rw.state.Add(rwReader)&rwWriter == 0 { // T1, T2
 			return true
 		}
 	}
@@ -212,7 +202,7 @@ func (rw *RWMutex) Lock() {
 		raceRead(&rw.sleep)
 	}
 	rw.w.Lock()
-	if rw.add(rwWriter) != rwWriter { // T5
+	if rw.state.Add(rwWriter) != rwWriter { // T5
 		rw.lockSlow(nil)
 	}
 	if race.Enabled {
@@ -229,7 +219,7 @@ func (rw *RWMutex) TryLock() bool {
 	if !rw.w.TryLock() {
 		return false
 	}
-	if !rw.cas(0, rwWriter) { // T8
+	if !rw.state.CompareAndSwap(0, rwWriter) { // T8
 		rw.w.Unlock()
 		return false
 	}
@@ -265,7 +255,7 @@ func (rw *RWMutex) lockWithin(l *limit) bool {
 	if !rw.w.lockWithin(l) {
 		return false
 	}
-	if rw.add(rwWriter) != rwWriter && !rw.lockSlow(l) { // T5
+	if rw.state.Add(rwWriter) != rwWriter && !rw.lockSlow(l) { // T5
 		return false
 	}
 	if race.Enabled {
@@ -287,7 +277,7 @@ func (rw *RWMutex) lockSlow(l *limit) bool {
 func (rw *RWMutex) waitToWrite(l *limit) bool {
 	opts := parking.Options{Reason: parking.ReasonRWMutexLock, Skip: 3}
 	l.apply(&opts)
-	occupied := func() bool { return rw.load() != rwWriter } // I3
+	occupied := func() bool { return rw.state.Load() != rwWriter } // I3
 	for occupied() {
 		switch table().Park(keyOf(&rw.sleep), occupied, nil, nil, opts).Outcome {
 		case parking.TimedOut, parking.Canceled:
@@ -325,13 +315,13 @@ func (rw *RWMutex) Downgrade() {
 // readers in who waited for it, then the next writer. It returns the
 // delay to charge to the writer.
 func (rw *RWMutex) release(delta int32) (delay int64) {
-	if s := rw.add(delta); (s-delta)&rwWriter == 0 {
+	if s := rw.state.Add(delta); (s-delta)&rwWriter == 0 {
 		fatal("sync: Unlock of unlocked RWMutex")
 	}
 	key := keyOf(&rw.state)
 	if table().Waiting(key) { // I5
 		delay = table().UnparkAllFor(2, key, func(r parking.UnparkResult) parking.UnparkToken {
-			rw.add(int32(r.Unparked) * rwReader) // T7
+			rw.state.Add(int32(r.Unparked) * rwReader) // T7
 			return 0
 		}).Delay
 	}
@@ -346,27 +336,3 @@ type rlocker RWMutex
 
 func (r *rlocker) Lock()   { (*RWMutex)(r).RLock() }
 func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
-
-// The word, for slow paths. The race detector must not take its operations for
-// edges: readers are not ordered among themselves.
-
-func (rw *RWMutex) add(delta int32) int32 {
-	race.Disable()
-	s := rw.state.Add(delta)
-	race.Enable()
-	return s
-}
-
-func (rw *RWMutex) load() int32 {
-	race.Disable()
-	s := rw.state.Load()
-	race.Enable()
-	return s
-}
-
-func (rw *RWMutex) cas(old, new int32) bool {
-	race.Disable()
-	ok := rw.state.CompareAndSwap(old, new)
-	race.Enable()
-	return ok
-}

@@ -3,7 +3,6 @@
 package sync2
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
@@ -12,15 +11,7 @@ import (
 )
 
 // The names through which this package reaches shared memory, the scheduler
-// and the clock. They are declared here, not imported from one shared place,
-// because an alias of an atomic type from another package does not inline.
-type (
-	atomicUint32  = atomic.Uint32
-	atomicInt32   = atomic.Int32
-	atomicUint64  = atomic.Uint64
-	atomicUintptr = atomic.Uintptr
-)
-
+// and the clock; the words are in words.go and words_race.go.
 func pin()               { rt.Pin() }
 func unpin()             { rt.Unpin() }
 func canSpin(i int) bool { return rt.CanSpin(i) }

@@ -50,8 +50,6 @@ func (wg *WaitGroup) Add(delta int) {
 		if delta < 0 {
 			raceReleaseMerge(wg)
 		}
-		race.Disable()
-		defer race.Enable()
 	}
 	state := wg.state.Add(uint64(delta) << 32) // T1
 	counter, waiting := int32(state>>32), uint32(state)
@@ -99,7 +97,7 @@ func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 }
 
 func (wg *WaitGroup) wait(l *limit) bool {
-	if wg.load()>>32 == 0 {
+	if wg.state.Load()>>32 == 0 {
 		raceAcquire(wg)
 		return true
 	}
@@ -111,7 +109,7 @@ func (wg *WaitGroup) wait(l *limit) bool {
 	l.apply(&opts)
 	giveUp := func(parking.Key, bool) { wg.state.Add(^uint64(0)) } // T4
 	outcome := table().Park(keyOf(&wg.sleep), wg.enter, nil, giveUp, opts).Outcome
-	isReused := outcome == parking.Unparked && wg.load() != 0
+	isReused := outcome == parking.Unparked && wg.state.Load() != 0
 	switch outcome {
 	case parking.TimedOut, parking.Canceled:
 		return false
@@ -123,14 +121,6 @@ func (wg *WaitGroup) wait(l *limit) bool {
 		panic(reused)
 	}
 	return true
-}
-
-// load reads the word in a way that the race detector does not take for an edge.
-func (wg *WaitGroup) load() uint64 {
-	race.Disable()
-	s := wg.state.Load()
-	race.Enable()
-	return s
 }
 
 // enter counts the calling goroutine in, under the bucket lock, unless the
