@@ -191,3 +191,20 @@ func (t *Table) BeginResize(n, queues int) (finish func()) {
 		t.resizing.Unlock()
 	}
 }
+
+// NewNUMATable returns a table of a made-up machine: the ids of its NUMA nodes,
+// the node of a caller, and the node that an address's memory policy prefers.
+// Tables that like is nil for share nothing; others are on like's machine.
+func NewNUMATable(nodes []int, here func() int, policy func(uintptr) int, like *Table) *Table {
+	t := new(Table)
+	if like != nil {
+		t.in = like.in
+		return t
+	}
+	t.in = new(domain)
+	if policy == nil {
+		policy = func(uintptr) int { return NoNode }
+	}
+	t.in.numa.Store(newMachine(nodes, 2*len(nodes), here, policy))
+	return t
+}
