@@ -208,3 +208,38 @@ func NewNUMATable(nodes []int, here func() int, policy func(uintptr) int, like *
 	t.in.numa.Store(newMachine(nodes, 2*len(nodes), here, policy))
 	return t
 }
+
+// ArrayOf returns the index of the NUMA node in whose buckets a key is.
+func (t *Table) ArrayOf(key Key) int {
+	h := t.root(key)
+	if h.arrays == nil {
+		return 0
+	}
+	return h.numa.array(key.Node, h.spot(key).path)
+}
+
+// Index returns the number of a key's bucket in its array.
+func (t *Table) Index(key Key) int {
+	h := t.root(key)
+	return int(scatter(key.Addr, h.mult) >> h.shift)
+}
+
+// Arrays returns the pages of the table's bucket arrays.
+func (t *Table) Arrays() (list []NodePages) {
+	h := t.root(Key{})
+	for i, a := range h.arrays {
+		n := NodePages{Node: h.numa.nodes[i]}
+		for j := 0; j < len(a); j += 4096 / bucketSize {
+			a[j].count.Add(1) // a page that has only been read is not anywhere
+			a[j].count.Add(-1)
+			n.Pages = append(n.Pages, uintptr(unsafe.Pointer(&a[j])))
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+type NodePages struct {
+	Node  int
+	Pages []uintptr
+}

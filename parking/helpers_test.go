@@ -188,13 +188,17 @@ func yieldOrSleep() { time.Sleep(10 * time.Microsecond) }
 
 // child runs this test binary again.
 func child(t testing.TB, env string, args ...string) (output string, err error) {
+	return childWith(t, []string{env}, args...)
+}
+
+func childWith(t testing.TB, env []string, args ...string) (output string, err error) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	command := append(strings.Fields(os.Getenv("HQSYNC_EXEC")), exe)
 	cmd := exec.Command(command[0], append(command[1:], args...)...)
-	cmd.Env = append(os.Environ(), env)
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 		t.Skipf("cannot start a child, HQSYNC_EXEC must name the emulator: %v", err)
