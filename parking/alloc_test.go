@@ -81,23 +81,27 @@ func TestClosures_StayOnTheStack(t *testing.T) {
 // records that go back to the cache are its matter alone.
 func TestGarbageCollector_ParkedGoroutinesAreKept(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	var tab parking.Table
+	placed := fourNodes() // whose buckets are not in the heap at all
 	ks := keys(t, 50)
 	rounds := effort(t, 40)
 	for round := range rounds {
+		tab := new(parking.Table)
+		if round%2 == 0 {
+			tab = placed
+		}
 		var all []*sleeper
 		for i := range 400 {
 			grow(i % 40)
-			all = append(all, sleep(&tab, ks[i%len(ks)], parking.Options{}))
+			all = append(all, sleep(tab, ks[i%len(ks)], parking.Options{}))
 			garbage = make([]byte, 1<<12)
 		}
 		runtime.GC()
 		if err := tab.SetSlots(someSizes[round%len(someSizes)], 0); err != nil {
 			t.Fatal(err)
 		}
-		requeue(&tab, ks[0], ks[1], parking.RequeueAll)
+		requeue(tab, ks[0], ks[1], parking.RequeueAll)
 		runtime.GC()
-		audit(t, &tab, len(all))
+		audit(t, tab, len(all))
 		for _, k := range ks {
 			tab.UnparkAll(k, nil)
 		}

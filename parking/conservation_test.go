@@ -18,13 +18,17 @@ import (
 func TestConservation(t *testing.T) {
 	s := seed(t)
 	for _, procs := range []int{1, 2, 8} {
-		for name, tab := range map[string]*parking.Table{"spread": new(parking.Table), "one bucket": parking.BadTable(), "global": globalTable(t)} {
+		for name, tab := range map[string]*parking.Table{"spread": new(parking.Table), "one bucket": parking.BadTable(), "global": globalTable(t), "four nodes": fourNodes()} {
 			t.Run(fmt.Sprintf("%s/procs=%d", name, procs), func(t *testing.T) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				conserve(t, tab, rand.New(rand.NewPCG(s, uint64(procs))), name != "global")
 			})
 		}
 	}
+}
+
+func fourNodes() *parking.Table {
+	return parking.NewNUMATable([]int{0, 1, 2, 3}, func() int { return 0 }, nil, nil)
 }
 
 func globalTable(t *testing.T) *parking.Table {
@@ -38,6 +42,9 @@ func globalTable(t *testing.T) *parking.Table {
 func conserve(t *testing.T, tab *parking.Table, rng *rand.Rand, resize bool) {
 	const parkers, wakers = 16, 3
 	ks := keys(t, 5)
+	for i := range ks {
+		ks[i].Node = uint32(i % 4)
+	}
 	rounds := effort(t, 400)
 	var given, taken [1 << 12]atomic.Int32 // by token: wake-ups given out and received
 	var left atomic.Int32

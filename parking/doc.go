@@ -23,7 +23,8 @@
 //
 // Unless a function says otherwise, its callbacks run under bucket locks, on a
 // goroutine that is pinned to its P: they must not block, allocate, call this
-// package or panic. A panic there kills the process.
+// package or panic. A panic there kills the process. The race detector does not
+// watch them: an atomic operation in a callback draws no edge.
 //
 // # Inside
 //

@@ -243,3 +243,42 @@ type NodePages struct {
 	Node  int
 	Pages []uintptr
 }
+
+// WaitVCount is WaitV that also returns how many wake-ups were used up.
+func (t *Table) WaitVCount(entries []WaitEntry, limit Limit) (index, used int, err error) {
+	return t.waitV(entries, limit)
+}
+
+// AuditGlobal returns the number of waiters in the global hash of t's domain.
+func (t *Table) AuditGlobal(tb interface{ Error(...any) }) (waiting int) {
+	h := t.home().global.Load()
+	if h == nil {
+		return 0
+	}
+	h.each(func(b *bucket) {
+		n, err := t.auditBucket(h, b)
+		if err != nil {
+			tb.Error(err)
+		}
+		waiting += n
+	})
+	return waiting
+}
+
+// CountsReferences reports whether the table's hash is of a measured design.
+func (t *Table) CountsReferences() bool { return t.current.Load().mode == counted }
+
+// References returns the number of operations that are inside the table's hash,
+// as it counts them.
+func (t *Table) References() (n int64) {
+	if r := t.current.Load().ladder; r != nil {
+		n = r.all.Load()
+		for i := range r.shards {
+			n += r.shards[i].n
+		}
+	}
+	return n
+}
+
+// MappedBuckets returns the number of buckets in placed memory.
+func MappedBuckets() int64 { return mapped.Load() }

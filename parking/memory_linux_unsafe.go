@@ -29,30 +29,29 @@ type nodeSet [nodeWords]uint64
 // given id. Where the kernel refuses, as it does for a node that a cpuset
 // excludes or that does not exist, they are wherever they are first used.
 func mapBuckets(n int, id int) ([]bucket, error) {
-	mem, err := unix.Mmap(-1, 0, mappedSize(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	size := mappedSize(n)
+	mem, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, ErrNoMemory
 	}
 	if id < nodeWords*64 {
 		var nodes nodeSet
 		nodes[id/64] = 1 << (id % 64)
-		unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&mem[0])), uintptr(len(mem)), mpolPreferred,
-			uintptr(unsafe.Pointer(&nodes)), nodeBits, 0)
+		unix.Syscall6(unix.SYS_MBIND, uintptr(mem), size, mpolPreferred, uintptr(unsafe.Pointer(&nodes)), nodeBits, 0)
 	}
-	return unsafe.Slice((*bucket)(unsafe.Pointer(&mem[0])), n), nil
+	return unsafe.Slice((*bucket)(mem), n), nil
 }
 
 // unmapBuckets undoes mapBuckets.
 func unmapBuckets(b []bucket) {
-	mem := unsafe.Slice((*byte)(unsafe.Pointer(&b[0])), mappedSize(len(b)))
-	if err := unix.Munmap(mem); err != nil {
+	if err := unix.MunmapPtr(unsafe.Pointer(&b[0]), mappedSize(len(b))); err != nil {
 		panic("parking: cannot unmap buckets: " + err.Error())
 	}
 }
 
-func mappedSize(n int) int {
-	page := os.Getpagesize()
-	return (n*bucketSize + page - 1) / page * page
+func mappedSize(n int) uintptr {
+	page := uintptr(os.Getpagesize())
+	return (uintptr(n)*bucketSize + page - 1) / page * page
 }
 
 // policyNode returns the NUMA node that the memory policy of an address prefers,

@@ -122,6 +122,9 @@ func (d *domain) globalHash() *hash {
 	return h
 }
 
+// mapped is the number of buckets in memory of the system's.
+var mapped atomicInt64
+
 // placeBuckets returns an array of n buckets for each of the NUMA nodes, on that
 // node as far as the system allows.
 func placeBuckets(n int, nodes []int) ([][]bucket, error) {
@@ -133,6 +136,7 @@ func placeBuckets(n int, nodes []int) ([][]bucket, error) {
 			return nil, err
 		}
 		arrays = append(arrays, a)
+		mapped.Add(int64(n))
 	}
 	return arrays, nil
 }
@@ -140,6 +144,7 @@ func placeBuckets(n int, nodes []int) ([][]bucket, error) {
 // freeBuckets gives the memory of arrays back. Nobody may know a bucket of them.
 func freeBuckets(arrays [][]bucket) {
 	for _, a := range arrays {
+		mapped.Add(-int64(len(a)))
 		unmapBuckets(a)
 	}
 }

@@ -112,23 +112,23 @@ func TestCorruptedNode_FindsNobody_TheWaiterStays(t *testing.T) {
 
 // The order in which a node is found: the word, the policy, the caller.
 func TestMPOL_LookUpOrder(t *testing.T) {
-	policy := map[uintptr]int{}
-	asked := 0
+	var policy, asked atomic.Int64
+	var subject uintptr
 	tab := parking.NewNUMATable([]int{0, 1, 2}, func() int { return 2 }, func(a uintptr) int {
-		asked++
-		if n, ok := policy[a]; ok {
-			return n
+		asked.Add(1)
+		if a != subject {
+			t.Errorf("asked about %#x", a)
 		}
-		return parking.NoNode
+		return int(policy.Load())
 	}, nil)
 	b := &bench{t, tab, make(chan int, 100)}
 	pair := &parking.NUMAWord{Node: parking.NoNode}
-	addr := parking.AddrOf(&pair.Val)
+	subject = parking.AddrOf(&pair.Val)
 	const numa, mpol = parking.NUMA, parking.MPOL
 
 	// Without NUMA the word is never written. A hit goes to the node's global
 	// buckets, where NUMA finds it; no hit is as without the flag.
-	policy[addr] = 1
+	policy.Store(1)
 	b.wait(0, pair.Word(), 0, parking.AllBits, mpol|private)
 	b.node(pair, parking.NoNode)
 	b.wake(pair.Word(), 1, parking.AllBits, private, 0)
@@ -136,35 +136,35 @@ func TestMPOL_LookUpOrder(t *testing.T) {
 	b.wake(pair.Word(), 1, parking.AllBits, numa|private, 1)
 	b.woke(0)
 	for _, none := range []int{parking.NoNode, 3, 99} { // also a node that the machine cannot have
-		policy[addr] = none
+		policy.Store(int64(none))
 		b.wait(1, pair.Word(), 0, parking.AllBits, mpol|private)
 		b.wake(pair.Word(), 1, parking.AllBits, private, 1)
 		b.woke(1)
 	}
 
 	// With NUMA a valid word wins and the policy is not asked.
-	policy[addr] = 1
+	policy.Store(1)
 	atomic.StoreInt32(&pair.Node, 0)
-	asked = 0
+	asked.Store(0)
 	b.wake(pair.Word(), 1, parking.AllBits, numa|mpol, 0)
 	b.node(pair, 0)
-	if asked != 0 {
+	if asked.Load() != 0 {
 		t.Error("the policy was asked although the word has a node")
 	}
 	atomic.StoreInt32(&pair.Node, parking.NoNode)
 	b.wake(pair.Word(), 1, parking.AllBits, numa|mpol, 0)
 	b.node(pair, 1)
-	policy[addr] = parking.NoNode
+	policy.Store(parking.NoNode)
 	atomic.StoreInt32(&pair.Node, parking.NoNode)
 	b.wake(pair.Word(), 1, parking.AllBits, numa|mpol, 0)
 	b.node(pair, 2)
 
 	// A policy that changes in between hides the waiter.
-	policy[addr] = 1
+	policy.Store(1)
 	b.wait(2, pair.Word(), 0, parking.AllBits, mpol|private)
-	policy[addr] = 0
+	policy.Store(0)
 	b.wake(pair.Word(), 1, parking.AllBits, mpol|private, 0)
-	policy[addr] = 1
+	policy.Store(1)
 	b.wake(pair.Word(), 1, parking.AllBits, mpol|private, 1)
 	b.woke(2)
 	b.done()

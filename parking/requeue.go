@@ -150,6 +150,9 @@ func (t *Table) tryLock(h *hash, key Key, held spot) (s spot, at **waiter, ok bo
 			return spot{}, nil, false
 		}
 		if at, ok := t.here(s, key); ok {
+			if s.hash.mode == counted && !ours {
+				s.refer(1)
+			}
 			return s, at, true
 		}
 		if !ours {

@@ -223,7 +223,7 @@ func (h *hash) each(f func(b *bucket)) {
 }
 
 // migrateBatch bounds the queues that are moved in one pinned stretch.
-const migrateBatch = 64
+const migrateBatch = 32
 
 // migrate moves up to limit queues of b to new and reports whether there are no
 // more. t.resizing is held.

@@ -249,3 +249,25 @@ func TestResizeRacesEverything_NobodyIsLost(t *testing.T) {
 		})
 	}
 }
+
+// Memory that is placed on NUMA nodes is the system's, and goes back to it with
+// the hash that it belongs to, not earlier.
+func TestPlacedMemory_GoesWithItsHash(t *testing.T) {
+	tab := fourNodes()
+	k := keys(t, 1)[0]
+	s := sleep(tab, k, parking.Options{})
+	before := parking.MappedBuckets()
+	for range 50 {
+		for _, n := range []uint64{1024, 4096} {
+			if err := tab.SetSlots(n, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, "the memory of old generations is back", func() bool {
+		runtime.GC()
+		return parking.MappedBuckets() <= before+4*4096
+	})
+	tab.UnparkOne(k, nil)
+	s.wait(t)
+}

@@ -12,7 +12,7 @@ import (
 // Records are reused at once. A timer or context of a wait that is over must
 // not end, or even disturb, the next wait of the same record: that one has no
 // limit and is woken exactly by its waker (JDK-8369227 was such a mistake).
-func TestOldTimer_DoesNotTouchTheNextWaitOfTheRecord(t *testing.T) {
+func TestP24_OldTimer_DoesNotTouchTheNextWaitOfTheRecord(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one cache of records
 	var tab parking.Table
 	k := keys(t, 1)[0]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/env"
+	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/topology"
 )
@@ -57,8 +58,17 @@ var waiters = sync.Pool{New: func() any { return new(waiter) }}
 func getWaiter() *waiter  { return waiters.Get().(*waiter) }
 func putWaiter(w *waiter) { waiters.Put(w) }
 
+// watched lets the race detector draw edges again until the returned function is
+// called, for calls of packages that need theirs. The caller has called
+// race.Disable once, or not at all, and then this does nothing.
+func watched() (restore func()) {
+	race.Enable()
+	return race.Disable
+}
+
 // multiplier returns a random odd number for the table of this number.
 func multiplier(number uint32) uint64 {
+	defer watched()()
 	if value, ok := env.Lookup("hashseed"); ok {
 		seed, _ := strconv.ParseUint(value, 10, 64)
 		return rand.NewPCG(seed, uint64(number)).Uint64() | 1
@@ -77,6 +87,7 @@ func initialSlots() int { return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0
 // ordered returns what the environment wants of the default table: slots, whether
 // it says so itself, and the mode. n is the number of slots if it says nothing.
 func ordered(n int) (slots int, custom bool, m mode) {
+	defer watched()()
 	slots = n
 	if value, ok := env.Lookup("slots"); ok {
 		wanted, _ := strconv.ParseUint(value, 10, 64)
@@ -90,6 +101,7 @@ func ordered(n int) (slots int, custom bool, m mode) {
 
 // thisMachine finds out what this process runs on.
 func thisMachine() *machine {
+	defer watched()()
 	top, _ := topology.Get()
 	return newMachine(slices.Collect(top.PossibleNUMANodes().All()), top.Possible().Len(), topology.CurrentNode, policyNode)
 }

@@ -61,7 +61,7 @@ func TestSetSlots_ErrorsInOrder(t *testing.T) {
 
 // Two threads that both choose the global hash: the second must not migrate
 // from a table that has no buckets of its own (B4 in the kernel's history).
-func TestRacingSetters_OneZeroWins(t *testing.T) {
+func TestB4_RacingSettersOfZero_OneWins(t *testing.T) {
 	for range effort(t, 200) {
 		var tab parking.Table
 		k := keys(t, 1)[0]
@@ -140,7 +140,7 @@ func TestRacingSetters_HighestRankWins(t *testing.T) {
 	}
 }
 
-func TestNewTable_FirstUseFromManyGoroutines(t *testing.T) {
+func TestB8_FirstUseFromManyGoroutines(t *testing.T) {
 	for range effort(t, 300) {
 		var tab parking.Table
 		ks := keys(t, 8)

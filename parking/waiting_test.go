@@ -12,7 +12,7 @@ import (
 // Two goroutines hand a word to and fro. Each wakes the other only if Waiting
 // says so: if that could miss a waiter who validated the old value, both would
 // sleep. With a resizer the count that it reads moves underneath.
-func TestWaitingIsFalse_OnlyIfNobodySleepsOnTheOldValue(t *testing.T) {
+func TestP13_WaitingIsFalse_OnlyIfNobodySleepsOnTheOldValue(t *testing.T) {
 	for _, mode := range []string{"mutable", "immutable", "global", "resized"} {
 		for _, procs := range []int{1, 2, 8} {
 			t.Run(fmt.Sprintf("%s/procs=%d", mode, procs), func(t *testing.T) {

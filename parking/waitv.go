@@ -54,29 +54,35 @@ type WaitEntry struct {
 // before it in the list was woken meanwhile, that is what is returned. An entry
 // that is requeued keeps its index.
 func (t *Table) WaitV(entries []WaitEntry, limit Limit) (index int, err error) {
+	index, _, err = t.waitV(entries, limit)
+	return index, err
+}
+
+// waitV also returns the number of wake-ups that were used up.
+func (t *Table) waitV(entries []WaitEntry, limit Limit) (index, used int, err error) {
 	if len(entries) == 0 || len(entries) > MaxWaitV || limit.invalid {
-		return -1, ErrInvalid
+		return -1, 0, ErrInvalid
 	}
 	for i := range entries {
 		if entries[i].Flags&^allFlags != 0 {
-			return i, ErrInvalid
+			return i, 0, ErrInvalid
 		}
 	}
 	var keys [MaxWaitV]Key
 	for i := range entries {
 		if keys[i], err = t.place(entries[i].Word, entries[i].Flags); err != nil {
-			return i, err
+			return i, 0, err
 		}
 	}
-	index, err = t.waitAny(entries, keys[:len(entries)], &Options{
-		Token: ParkToken(AllBits), Deadline: limit.Deadline, Context: limit.Context, Skip: 1, RaceEdge: true,
+	index, used, err = t.waitAny(entries, keys[:len(entries)], &Options{
+		Token: ParkToken(AllBits), Deadline: limit.Deadline, Context: limit.Context, Skip: 2, RaceEdge: true,
 	})
 	runtime.KeepAlive(entries)
-	return index, err
+	return index, used, err
 }
 
 //go:norace
-func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index int, err error) {
+func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index, used int, err error) {
 	t.prepare()
 	race.Disable()
 	g := getGroup()
@@ -92,25 +98,23 @@ func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index i
 		if t.closed.Load() != 0 {
 			outcome = Closed
 		}
-	case opts.Context == nil && opts.Deadline.IsZero(), mismatch >= 0:
+	case mismatch >= 0, opts.Context == nil && opts.Deadline.IsZero():
 		g.parker.Park(opts.Reason, opts.Skip+1)
 	default:
 		outcome = parkTimed(&g.parker, ticket, leave, opts)
 	}
 	index = mismatch
 	if outcome == Unparked {
-		index, outcome = g.drain(t)
+		if index, used = g.drain(t); used == 0 {
+			outcome = Closed
+		}
 	}
 	race.Enable()
 	if race.Enabled && outcome == Unparked {
-		for _, w := range g.records {
-			if !w.left {
-				race.Acquire(w.edgeAddr())
-			}
-		}
+		g.acquireEdges()
 	}
 	g.free()
-	return index, waitErrors[outcome]
+	return index, used, waitErrors[outcome]
 }
 
 // queueAll queues a record on each key, and returns the index of the first word
@@ -152,10 +156,10 @@ func (g *group) leaveAll(t *Table) (dequeued int) {
 }
 
 // drain runs after V1. It returns when all wakers are through, with the lowest
-// index that was woken.
+// index that was woken, and how many were. None was if the table was closed.
 //
 //go:norace
-func (g *group) drain(t *Table) (index int, outcome Outcome) {
+func (g *group) drain(t *Table) (index, used int) {
 	dequeued := g.leaveAll(t)
 	g.parker.Prepare()
 	if g.signals.Add(-int32(dequeued)) == 0 { // V3
@@ -165,18 +169,26 @@ func (g *group) drain(t *Table) (index int, outcome Outcome) {
 	}
 	index = -1
 	for i, w := range g.records {
-		switch {
-		case w.left:
-		case UnparkToken(w.token) == closedToken:
-			outcome = Closed
-		case index < 0:
+		if w.left || UnparkToken(w.token) == closedToken {
+			continue
+		}
+		used++
+		if index < 0 {
 			index = i
 		}
 	}
-	if index >= 0 {
-		outcome = Unparked
+	return index, used
+}
+
+// acquireEdges draws the edges from those who woke.
+//
+//go:norace
+func (g *group) acquireEdges() {
+	for _, w := range g.records {
+		if !w.left {
+			race.Acquire(w.edgeAddr())
+		}
 	}
-	return index, outcome
 }
 
 // free gives the records back.
