@@ -88,6 +88,7 @@ func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front b
 	if *at == nil && s.hash.mode != fixed && s.crowded() {
 		t.crowded.Store(1)
 	}
+	w.begin()
 	enqueue(at, w, front)
 	s.parks++
 	s.release()

@@ -62,14 +62,21 @@ func (t *Table) newRecord(key Key, opts *Options) (w *waiter) {
 	if t.stacks.Load() != 0 {
 		w.recordStack(opts.Skip)
 	}
-	now := nanotime()
 	w.since = opts.Since
+	w.more = false
+	return w
+}
+
+// begin starts the clock of w. It is called only for who queues, since looking
+// at the clock takes as long as being refused.
+//
+//go:norace
+func (w *waiter) begin() {
+	now := nanotime()
 	if w.since == 0 {
 		w.since = now
 	}
 	w.charged = now // what it waited before has been told
-	w.more = false
-	return w
 }
 
 // waited returns for how long w has been waiting, in ns.
