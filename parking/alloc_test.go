@@ -41,11 +41,11 @@ func TestSteadyState_AllocatesNothing(t *testing.T) {
 		{"UnparkAll, nobody", 0, all},
 		{"UnparkFilter, nobody", 0, filtered},
 		{"UnparkRequeue", 0, func() { tab.UnparkRequeue(ks[0], ks[1], abort, nil) }},
-		{"Park, refused", park, func() { tab.Park(ks[0], refuse, nil, nil, parking.Options{}) }},
-		{"Park and UnparkOne", park, func() { tab.Park(ks[0], nil, self, nil, parking.Options{}) }},
-		{"Park and UnparkAll", park, func() { tab.Park(ks[0], nil, all, nil, parking.Options{}) }},
-		{"Park and UnparkFilter", park, func() { tab.Park(ks[0], nil, filtered, nil, parking.Options{}) }},
-		{"Park, too late", park, func() { tab.Park(ks[0], nil, nil, nil, parking.Options{Deadline: past}) }},
+		{"Park, refused", park, func() { tab.Park(ks[0], refuse, nil, nil, &parking.Options{}) }},
+		{"Park and UnparkOne", park, func() { tab.Park(ks[0], nil, self, nil, &parking.Options{}) }},
+		{"Park and UnparkAll", park, func() { tab.Park(ks[0], nil, all, nil, &parking.Options{}) }},
+		{"Park and UnparkFilter", park, func() { tab.Park(ks[0], nil, filtered, nil, &parking.Options{}) }},
+		{"Park, too late", park, func() { tab.Park(ks[0], nil, nil, nil, &parking.Options{Deadline: past}) }},
 	} {
 		if n := testing.AllocsPerRun(200, c.f); n > c.max {
 			t.Errorf("%s: %v allocations", c.name, n)
@@ -70,7 +70,7 @@ func TestClosures_StayOnTheStack(t *testing.T) {
 		local := 1
 		tab.Park(k, func() bool { return word == local-1 }, func() {
 			tab.UnparkOne(k, func(r parking.UnparkResult) parking.UnparkToken { return parking.UnparkToken(local) })
-		}, func(parking.Key, bool) { local++ }, parking.Options{})
+		}, func(parking.Key, bool) { local++ }, &parking.Options{})
 	})
 	if n != 0 {
 		t.Errorf("%v allocations", n)

@@ -54,7 +54,7 @@ func BenchmarkParkUnparked(b *testing.B) {
 	k := parking.Key{Addr: parking.AddrOf(word)}
 	unpark := func() { tab.UnparkOne(k, nil) }
 	for b.Loop() {
-		tab.Park(k, nil, unpark, nil, parking.Options{})
+		tab.Park(k, nil, unpark, nil, &parking.Options{})
 	}
 }
 
@@ -66,7 +66,7 @@ func BenchmarkPingPong(b *testing.B) {
 	done := make(chan bool)
 	go func() {
 		for range b.N {
-			tab.Park(key(0), nil, nil, nil, parking.Options{})
+			tab.Park(key(0), nil, nil, nil, &parking.Options{})
 			for tab.UnparkOne(key(1), nil).Unparked == 0 {
 			}
 		}
@@ -76,7 +76,7 @@ func BenchmarkPingPong(b *testing.B) {
 		tab.Park(key(1), nil, func() {
 			for tab.UnparkOne(key(0), nil).Unparked == 0 {
 			}
-		}, nil, parking.Options{})
+		}, nil, &parking.Options{})
 	}
 	<-done
 }

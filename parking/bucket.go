@@ -121,16 +121,16 @@ func enqueue(at **waiter, w *waiter, front bool) {
 	w.queued = true
 	switch {
 	case first == nil:
-		w.tail, w.length = w, 1
+		w.prev, w.length = w, 1
 		*at = w
 	case front:
-		w.next, w.tail, w.child, w.length, w.charged = first, first.tail, first.child, first.length+1, first.charged
-		first.prev, first.tail, first.child, first.length = w, nil, [2]*waiter{}, 0
+		w.next, w.prev, w.child, w.length, w.charged = first, first.prev, first.child, first.length+1, first.charged
+		first.prev, first.child, first.length = w, [2]*waiter{}, 0
 		*at = w
 	default:
-		last := first.tail
+		last := first.prev
 		w.prev = last
-		last.next, first.tail = w, w
+		last.next, first.prev = w, w
 		first.length++
 	}
 }
@@ -148,13 +148,13 @@ func dequeue(at **waiter, w *waiter) {
 		if w.next != nil {
 			w.next.prev = w.prev
 		} else {
-			first.tail = w.prev
+			first.prev = w.prev
 		}
 	case w.next == nil:
 		unlink(at)
 	default:
 		second := w.next
-		second.prev, second.tail, second.child, second.length, second.charged = nil, w.tail, w.child, w.length-1, w.charged
+		second.prev, second.child, second.length, second.charged = w.prev, w.child, w.length-1, w.charged
 		*at = second
 	}
 	w.clear()

@@ -107,7 +107,7 @@ func parkSomehow(tab *parking.Table, k parking.Key, rng *rand.Rand) parking.Resu
 	if rng.IntN(8) == 0 {
 		before = runtime.Gosched
 	}
-	return tab.Park(k, validate, before, nil, opts)
+	return tab.Park(k, validate, before, nil, &opts)
 }
 
 func wakeSomehow(tab *parking.Table, ks []parking.Key, token parking.UnparkToken, rng *rand.Rand) int {

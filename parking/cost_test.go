@@ -39,7 +39,7 @@ func TestWake_TenThousandOthersInTheBucket(t *testing.T) {
 			const waiters = 10_000
 			var wg sync.WaitGroup
 			for i := range waiters {
-				wg.Go(func() { tab.Park(others[i%len(others)], nil, nil, nil, parking.Options{}) })
+				wg.Go(func() { tab.Park(others[i%len(others)], nil, nil, nil, &parking.Options{}) })
 			}
 			eventually(t, "all are parked", func() bool { return tab.Stats().Parked == waiters })
 
@@ -65,7 +65,7 @@ func wakeTime(tab *parking.Table, k parking.Key) time.Duration {
 			begin := time.Now()
 			tab.UnparkOne(k, nil)
 			times = append(times, time.Since(begin))
-		}, nil, parking.Options{})
+		}, nil, &parking.Options{})
 	}
 	slices.Sort(times)
 	return times[len(times)/2]
@@ -89,7 +89,7 @@ func TestResize_OfManyWaiters_PinsShortly(t *testing.T) {
 	ks := keys(t, waiters)
 	var wg sync.WaitGroup
 	for i := range waiters {
-		wg.Go(func() { tab.Park(ks[i], nil, nil, nil, parking.Options{}) })
+		wg.Go(func() { tab.Park(ks[i], nil, nil, nil, &parking.Options{}) })
 	}
 	eventually(t, "all are parked", func() bool { return tab.Stats().Parked == waiters })
 	runtime.GC()

@@ -52,11 +52,11 @@ func (t *Table) auditBucket(h *hash, b *bucket) (n int, err error) {
 				err = fmt.Errorf("waiter of %v in the queue of %v", k, key)
 			case !w.queued:
 				err = fmt.Errorf("waiter in the queue of %v does not know it", key)
-			case w.next == nil && w != q.tail:
+			case w.next == nil && w != q.prev:
 				err = fmt.Errorf("tail of the queue of %v is not its last", key)
 			case w.next != nil && w.next.prev != w:
 				err = fmt.Errorf("neighbours in the queue of %v disagree", key)
-			case w != q && (w.child != [2]*waiter{} || w.tail != nil || w.length != 0):
+			case w != q && (w.child != [2]*waiter{} || w.length != 0):
 				err = fmt.Errorf("a waiter in the middle of the queue of %v carries it", key)
 			}
 			length++

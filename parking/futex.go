@@ -165,7 +165,7 @@ func (t *Table) Wait(w Word, val, mask uint32, flags Flags, limit Limit) error {
 		return err
 	}
 	unchanged := func() bool { return loadWord(w.val) == val }
-	r := t.Park(key, unchanged, nil, nil, Options{
+	r := t.Park(key, unchanged, nil, nil, &Options{
 		Token: ParkToken(mask), Deadline: limit.Deadline, Context: limit.Context, Skip: 1, RaceEdge: true,
 	})
 	runtime.KeepAlive(w.val)

@@ -267,7 +267,7 @@ func TestClose_EndsEveryWait(t *testing.T) {
 			t.Errorf("%s of a closed table: %v", name, err)
 		}
 	}
-	if r := b.Park(parking.Key{Addr: 8}, nil, nil, nil, parking.Options{}); r.Outcome != parking.Closed {
+	if r := b.Park(parking.Key{Addr: 8}, nil, nil, nil, &parking.Options{}); r.Outcome != parking.Closed {
 		t.Errorf("%+v", r)
 	}
 	audit(t, b.Table, 0)

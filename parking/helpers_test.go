@@ -104,7 +104,7 @@ func sleep(tab *parking.Table, key parking.Key, opts parking.Options) *sleeper {
 	queued := make(chan struct{})
 	go func() {
 		defer close(s.done)
-		s.result = tab.Park(key, nil, func() { close(queued) }, nil, opts)
+		s.result = tab.Park(key, nil, func() { close(queued) }, nil, &opts)
 	}()
 	<-queued
 	return s

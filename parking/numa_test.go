@@ -292,7 +292,7 @@ func TestEnvironment_DefaultTable(t *testing.T) {
 func describeDefault() {
 	tab := parking.Default()
 	k := parking.Key{Addr: 0x123456780}
-	tab.Park(k, func() bool { return false }, nil, nil, parking.Options{})
+	tab.Park(k, func() bool { return false }, nil, nil, &parking.Options{})
 	s := tab.Stats()
 	fmt.Printf("slots %d immutable %v ", tab.Slots(), tab.Immutable())
 	switch err := tab.SetSlots(128, 0); err {

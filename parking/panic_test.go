@@ -22,7 +22,7 @@ func TestBeforeSleepPanics_NothingIsLeft(t *testing.T) {
 					t.Error("not queued while beforeSleep ran")
 				}
 				panic("stop")
-			}, func(parking.Key, bool) { t.Error("timedOut ran") }, parking.Options{})
+			}, func(parking.Key, bool) { t.Error("timedOut ran") }, &parking.Options{})
 			t.Error("Park returned")
 		}()
 		audit(t, &tab, 0)
@@ -39,7 +39,7 @@ func TestBeforeSleepEndsTheGoroutine_NothingIsLeft(t *testing.T) {
 	done := make(chan bool)
 	go func() {
 		defer close(done)
-		tab.Park(k, nil, runtime.Goexit, nil, parking.Options{})
+		tab.Park(k, nil, runtime.Goexit, nil, &parking.Options{})
 		t.Error("Park returned")
 	}()
 	<-done
@@ -55,7 +55,7 @@ func TestPark_InADeferredFunctionOfAPanic(t *testing.T) {
 		go func() {
 			var r parking.Result
 			defer func() { recover(); done <- r }()
-			defer func() { r = tab.Park(k, nil, nil, nil, parking.Options{}) }()
+			defer func() { r = tab.Park(k, nil, nil, nil, &parking.Options{}) }()
 			end()
 		}()
 		eventually(t, "it parks", func() bool { return tab.Queued(k) == 1 })

@@ -26,15 +26,18 @@ import (
 // those which that lock has. Park does not allocate in the steady state, but for
 // a deadline or a context that has not ended yet.
 //
+// opts must not be nil; it is a pointer because a sleeping goroutine's stack is
+// what a wait costs most of, and is kept to 2 KiB. Park does not keep it.
+//
 //go:norace
-func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut func(key Key, last bool), opts Options) Result {
+func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut func(key Key, last bool), opts *Options) Result {
 	t.prepare()
 	race.Disable()
 	if t.crowded.Load() != 0 {
 		t.grow()
 	}
 	h := t.root(key)
-	w := t.newRecord(key, &opts)
+	w := t.newRecord(key, opts)
 	ticket := w.parker.Prepare()
 
 	pin()
@@ -57,7 +60,7 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 		w.parker.Park(opts.Reason, opts.Skip+1)
 	} else {
 		leave := func() bool { return t.leave(w, timedOut) }
-		r.Outcome = parkTimed(&w.parker, ticket, leave, &opts)
+		r.Outcome = parkTimed(&w.parker, ticket, leave, opts)
 	}
 	if r.Outcome == Unparked {
 		r.Token, r.More = UnparkToken(w.token), w.more

@@ -12,7 +12,7 @@ func TestPark_ValidateFails_DoesNotSleep(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]
 	slept := false
-	r := tab.Park(k, func() bool { return false }, func() { slept = true }, nil, parking.Options{})
+	r := tab.Park(k, func() bool { return false }, func() { slept = true }, nil, &parking.Options{})
 	if r.Outcome != parking.Invalid || slept {
 		t.Fatalf("%+v, beforeSleep ran: %v", r, slept)
 	}
@@ -31,7 +31,7 @@ func TestPark_ValidateRunsOnce_BeforeAWakerCanFindTheWaiter(t *testing.T) {
 			if n := tab.UnparkOne(k, nil).Unparked; n != 1 {
 				t.Errorf("a queued waiter was not found: %d", n)
 			}
-		}, nil, parking.Options{})
+		}, nil, &parking.Options{})
 		if r.Outcome != parking.Unparked || calls != 1 {
 			t.Errorf("%+v after %d validations", r, calls)
 		}
@@ -51,7 +51,7 @@ func TestPark_BeforeSleepMayBlockAndUseTheTable(t *testing.T) {
 			if err := tab.SetSlots(256, 0); err != nil {
 				t.Error(err)
 			}
-		}, nil, parking.Options{})
+		}, nil, &parking.Options{})
 	}()
 	other.wait(t)
 	eventually(t, "wake after the resize", func() bool { return tab.UnparkOne(ks[0], nil).Unparked == 1 })

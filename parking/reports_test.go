@@ -100,7 +100,7 @@ func TestP2_RecordIsReused_OnlyAfterItsWakerIsThrough(t *testing.T) {
 		concurrently(4, func(i int) {
 			rng := rand.New(rand.NewPCG(uint64(i), 5))
 			for range rounds / 4 {
-				r := tab.Park(k, nil, nil, nil, parking.Options{Deadline: time.Now().Add(time.Duration(rng.IntN(20)) * time.Microsecond)})
+				r := tab.Park(k, nil, nil, nil, &parking.Options{Deadline: time.Now().Add(time.Duration(rng.IntN(20)) * time.Microsecond)})
 				if r.Outcome == parking.Unparked {
 					if _, twice := seen.LoadOrStore(r.Token, true); twice || r.Token == 0 {
 						t.Errorf("token %d was received twice", r.Token)
@@ -141,7 +141,7 @@ func TestP5_TimedOutRunsUnderTheBucketLock_NoWaiterIsStranded(t *testing.T) {
 				if last {
 					word.And(^uint32(parked))
 				}
-			}, parking.Options{Deadline: deadline})
+			}, &parking.Options{Deadline: deadline})
 			if r.Outcome == parking.TimedOut {
 				return false
 			}

@@ -210,7 +210,7 @@ func TestResizeRacesEverything_NobodyIsLost(t *testing.T) {
 						if (i+j)%5 == 0 {
 							opts.Deadline = time.Now().Add(time.Duration(j%50) * time.Microsecond)
 						}
-						if tab.Park(ks[(i+j)%len(ks)], nil, nil, nil, opts).Outcome == parking.Unparked {
+						if tab.Park(ks[(i+j)%len(ks)], nil, nil, nil, &opts).Outcome == parking.Unparked {
 							unparked.Add(1)
 						}
 					}

@@ -5,19 +5,13 @@ package parking
 import (
 	"context"
 	"math/bits"
-	"math/rand/v2"
 	"runtime"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
-	"github.com/hqsync/hqsync/internal/env"
-	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/internal/rt"
-	"github.com/hqsync/hqsync/topology"
 )
 
 // The names through which this package reaches shared memory, the scheduler
@@ -53,28 +47,20 @@ func afterFunc(d time.Duration, f func()) (stop func() bool) { return time.After
 func afterCancel(ctx context.Context, f func()) (stop func() bool) { return context.AfterFunc(ctx, f) }
 
 // waiters is a cache for each P of records that are not in use.
-var waiters = sync.Pool{New: func() any { return new(waiter) }}
+var waiters sync.Pool
 
-func getWaiter() *waiter  { return waiters.Get().(*waiter) }
+func getWaiter() *waiter {
+	if w, ok := waiters.Get().(*waiter); ok {
+		return w
+	}
+	return newWaiters()
+}
+
 func putWaiter(w *waiter) { waiters.Put(w) }
 
-// watched lets the race detector draw edges again until the returned function is
-// called, for calls of packages that need theirs. The caller has called
-// race.Disable once, or not at all, and then this does nothing.
-func watched() (restore func()) {
-	race.Enable()
-	return race.Disable
-}
-
-// multiplier returns a random odd number for the table of this number.
-func multiplier(number uint32) uint64 {
-	defer watched()()
-	if value, ok := env.Lookup("hashseed"); ok {
-		seed, _ := strconv.ParseUint(value, 10, 64)
-		return rand.NewPCG(seed, uint64(number)).Uint64() | 1
-	}
-	return rand.Uint64() | 1
-}
+func multiplier(number uint32) uint64                { return randomMultiplier(number) }
+func ordered(n int) (slots int, custom bool, m mode) { return orderedByEnvironment(n) }
+func thisMachine() *machine                          { return realMachine() }
 
 // scatter spreads addresses over 64 bits.
 //
@@ -83,28 +69,6 @@ func scatter(addr uintptr, mult uint64) uint64 { return uint64(addr) * mult }
 
 // initialSlots is enough for one contended address for each P or so.
 func initialSlots() int { return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1))) }
-
-// ordered returns what the environment wants of the default table: slots, whether
-// it says so itself, and the mode. n is the number of slots if it says nothing.
-func ordered(n int) (slots int, custom bool, m mode) {
-	defer watched()()
-	slots = n
-	if value, ok := env.Lookup("slots"); ok {
-		wanted, _ := strconv.ParseUint(value, 10, 64)
-		slots, custom = int(min(wanted, MaxSlots)), true
-	}
-	if value, _ := env.Lookup("immutable"); value == "1" || slots == 0 {
-		m = fixed
-	}
-	return slots, custom, m
-}
-
-// thisMachine finds out what this process runs on.
-func thisMachine() *machine {
-	defer watched()()
-	top, _ := topology.Get()
-	return newMachine(slices.Collect(top.PossibleNUMANodes().All()), top.Possible().Len(), topology.CurrentNode, policyNode)
-}
 
 // The words of futex operations belong to users, who use sync/atomic.
 

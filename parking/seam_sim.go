@@ -5,7 +5,6 @@ package parking
 import (
 	"context"
 	"math/bits"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -66,7 +65,7 @@ func afterCancel(ctx context.Context, f func()) (stop func() bool) {
 // A record that came back is not used again in the same run, so that a late use
 // of it is found.
 var (
-	waiters    = sync.Pool{New: func() any { return new(waiter) }}
+	waiters    sync.Pool
 	quarantine sim.Quarantine[waiter]
 )
 
@@ -74,7 +73,10 @@ func getWaiter() *waiter {
 	if sim.Running() {
 		return quarantine.Get()
 	}
-	return waiters.Get().(*waiter)
+	if w, ok := waiters.Get().(*waiter); ok {
+		return w
+	}
+	return newWaiters()
 }
 
 func putWaiter(w *waiter) {
@@ -85,11 +87,11 @@ func putWaiter(w *waiter) {
 	}
 }
 
-func multiplier(uint32) uint64 {
+func multiplier(number uint32) uint64 {
 	if sim.Running() {
 		return 1
 	}
-	return rand.Uint64() | 1
+	return randomMultiplier(number)
 }
 
 // In a run addresses differ from schedule to schedule: they are numbered in the
@@ -133,10 +135,18 @@ func initialSlots() int {
 	return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1)))
 }
 
-func ordered(n int) (slots int, custom bool, m mode) { return n, false, mutable }
+func ordered(n int) (slots int, custom bool, m mode) {
+	if sim.Running() {
+		return n, false, mutable
+	}
+	return orderedByEnvironment(n)
+}
 
-// thisMachine is one NUMA node, so that a run depends on nothing outside it.
+// thisMachine is one NUMA node in a run, which depends on nothing outside it.
 func thisMachine() *machine {
+	if !sim.Running() {
+		return realMachine()
+	}
 	return newMachine([]int{0}, 1, func() int { return 0 }, func(uintptr) int { return NoNode })
 }
 

@@ -148,7 +148,7 @@ func TestB8_FirstUseFromManyGoroutines(t *testing.T) {
 			concurrently(16, func(i int) {
 				switch k := ks[i/2]; i % 2 {
 				case 0:
-					tab.Park(k, nil, nil, nil, parking.Options{})
+					tab.Park(k, nil, nil, nil, &parking.Options{})
 				default:
 					for tab.UnparkOne(k, nil).Unparked == 0 {
 						yieldOrSleep()

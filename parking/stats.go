@@ -105,14 +105,17 @@ func (t *Table) RecordStacks(on bool) {
 	}
 }
 
-// recordStack keeps the stack from Park's caller on.
-//
-//go:norace
-func (w *waiter) recordStack(skip int) {
-	if cap(w.stack) < maxFrames {
-		w.stack = make([]uintptr, maxFrames)
-	}
-	w.stack = w.stack[:runtime.Callers(skip+4, w.stack[:maxFrames])]
+// A trace is the stack of a parked goroutine.
+type trace struct {
+	n   int
+	pcs [maxFrames]uintptr
+}
+
+// recordStack returns the stack from Park's caller on.
+func recordStack(skip int) *trace {
+	s := new(trace)
+	s.n = runtime.Callers(skip+4, s.pcs[:])
+	return s
 }
 
 // Waiters calls f for the goroutines that are parked in the table until f returns
@@ -152,9 +155,6 @@ func (t *Table) copyBucket(b *bucket) []WaiterInfo {
 	defer race.Enable()
 	for room := int(b.count.Load()) + 4; ; room *= 2 {
 		c := copier{owner: t.space.Load(), now: nanotime(), infos: make([]WaiterInfo, 0, room)}
-		if t.stacks.Load() != 0 {
-			c.frames = make([]uintptr, 0, room*maxFrames)
-		}
 		pin()
 		b.lock.LockPinned()
 		fits := c.tree(b.head)
@@ -167,10 +167,9 @@ func (t *Table) copyBucket(b *bucket) []WaiterInfo {
 }
 
 type copier struct {
-	owner  uint32
-	now    int64
-	infos  []WaiterInfo
-	frames []uintptr
+	owner uint32
+	now   int64
+	infos []WaiterInfo
 }
 
 // tree adds the waiters below q and reports whether there was room.
@@ -189,9 +188,8 @@ func (c *copier) tree(q *waiter) bool {
 		}
 		key, _ := w.key()
 		info := WaiterInfo{Key: key.public(), Waited: time.Duration(c.now - w.since), Reason: w.reason, Token: ParkToken(w.token)}
-		if n := len(c.frames); n+len(w.stack) <= cap(c.frames) && len(w.stack) > 0 {
-			c.frames = append(c.frames, w.stack...)
-			info.Stack = c.frames[n:len(c.frames):len(c.frames)]
+		if w.stack != nil { // the record's next wait has another
+			info.Stack = w.stack.pcs[:w.stack.n]
 		}
 		c.infos = append(c.infos, info)
 	}

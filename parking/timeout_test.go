@@ -18,7 +18,7 @@ func TestTimeout_Expires_LeavesTheQueue(t *testing.T) {
 	var key parking.Key
 	last := true
 	r := tab.Park(k, nil, nil, func(k parking.Key, l bool) { key, last = k, l },
-		parking.Options{Deadline: begin.Add(5 * time.Millisecond)})
+		&parking.Options{Deadline: begin.Add(5 * time.Millisecond)})
 	if r.Outcome != parking.TimedOut || r.Token != 0 || r.More {
 		t.Fatalf("%+v", r)
 	}
@@ -32,7 +32,7 @@ func TestTimeout_Expires_LeavesTheQueue(t *testing.T) {
 	tab.UnparkOne(k, nil)
 	before.wait(t)
 
-	tab.Park(k, nil, nil, func(_ parking.Key, l bool) { last = l }, parking.Options{Deadline: time.Now().Add(time.Millisecond)})
+	tab.Park(k, nil, nil, func(_ parking.Key, l bool) { last = l }, &parking.Options{Deadline: time.Now().Add(time.Millisecond)})
 	if !last {
 		t.Error("the only waiter was not the last")
 	}
@@ -55,11 +55,11 @@ func TestTimeout_DeadlineShapes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var tab parking.Table
 			k := keys(t, 1)[0]
-			if r := tab.Park(k, func() bool { return false }, nil, nil, parking.Options{Deadline: c.d}); r.Outcome != parking.Invalid {
+			if r := tab.Park(k, func() bool { return false }, nil, nil, &parking.Options{Deadline: c.d}); r.Outcome != parking.Invalid {
 				t.Errorf("validation failed: %+v", r)
 			}
 			within(t, patience, func() {
-				if r := tab.Park(k, nil, nil, nil, parking.Options{Deadline: c.d}); r.Outcome != parking.TimedOut {
+				if r := tab.Park(k, nil, nil, nil, &parking.Options{Deadline: c.d}); r.Outcome != parking.TimedOut {
 					t.Errorf("%+v", r)
 				}
 			})
@@ -92,10 +92,10 @@ func TestCancel_Outcomes(t *testing.T) {
 		{"ended before, deadline passed", parking.Options{Context: ended, Deadline: past}, parking.TimedOut},
 		{"deadline passed", parking.Options{Context: context.Background(), Deadline: past}, parking.TimedOut},
 	} {
-		if r := tab.Park(k, func() bool { return false }, nil, nil, c.opts); r.Outcome != parking.Invalid {
+		if r := tab.Park(k, func() bool { return false }, nil, nil, &c.opts); r.Outcome != parking.Invalid {
 			t.Errorf("%s, validation fails: %+v", c.name, r)
 		}
-		if r := tab.Park(k, nil, nil, nil, c.opts); r.Outcome != c.want {
+		if r := tab.Park(k, nil, nil, nil, &c.opts); r.Outcome != c.want {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 	}
@@ -119,7 +119,7 @@ func TestTimeout_AfterARequeue_TellsTheKeyItWasOn(t *testing.T) {
 		queued := make(chan bool)
 		go func() {
 			done <- tab.Park(ks[0], nil, func() { close(queued) }, func(k parking.Key, l bool) { key, last = k, l },
-				parking.Options{Context: ctx})
+				&parking.Options{Context: ctx})
 		}()
 		<-queued
 		stays := sleep(tab, ks[0], parking.Options{})
@@ -180,7 +180,7 @@ func TestRequeueStormAgainstTimeouts_Terminates(t *testing.T) {
 			concurrently(6, func(i int) {
 				for j := range rounds {
 					if i < 4 {
-						tab.Park(ks[i%3], nil, nil, nil, parking.Options{Deadline: time.Now().Add(time.Duration(j%3) * time.Microsecond)})
+						tab.Park(ks[i%3], nil, nil, nil, &parking.Options{Deadline: time.Now().Add(time.Duration(j%3) * time.Microsecond)})
 					} else {
 						requeue(tab, ks[j%3], ks[(j+i)%3], parking.RequeueAll)
 					}

@@ -29,8 +29,7 @@ type waiter struct {
 
 	// Guarded by the bucket lock while queued.
 	// All links are clear while it is not queued.
-	next, prev *waiter    // neighbours in the queue
-	tail       *waiter    // in the first waiter only: the last
+	next, prev *waiter    // neighbours in the queue; prev of the first is the last
 	child      [2]*waiter // in the first waiter only: first waiters of other queues of the bucket
 	charged    int64      // in the first waiter only: monotonic ns up to which UnparkResult.Delay has been told
 	length     uint32     // in the first waiter only: number of waiters
@@ -38,11 +37,24 @@ type waiter struct {
 
 	more   bool // written by the waker before its signal
 	edge   bool // Options.RaceEdge; this and the rest written by the owner before W1
-	left   bool // of a group: it took itself off its queue. The owner's only.
 	reason Reason
-	since  int64     // monotonic ns at which the waiting began
-	token  uintptr   // the ParkToken; then the UnparkToken, written by the waker before its signal
-	stack  []uintptr // where it waits, if the table records that
+	since  int64   // monotonic ns at which the waiting began
+	token  uintptr // the ParkToken; then the UnparkToken, written by the waker before its signal
+	stack  *trace  // where it waits, or nil if the table does not record that
+}
+
+// recordBatch records of 120 bytes fill an allocation of 8 KiB.
+const recordBatch = 68
+
+// newWaiters makes some records and returns one. The others go to the cache:
+// allocating takes more stack than a goroutine that is about to sleep has left of
+// its first 2 KiB, and doubles it, so it shall be rare.
+func newWaiters() *waiter {
+	batch := new([recordBatch]waiter)
+	for i := range batch[1:] {
+		putWaiter(&batch[i+1])
+	}
+	return &batch[0]
 }
 
 // newRecord returns a record that is ready to be queued on key, but for its
@@ -58,9 +70,9 @@ func (t *Table) newRecord(key Key, opts *Options) (w *waiter) {
 	w.token = uintptr(opts.Token)
 	w.reason = opts.Reason
 	w.edge = opts.RaceEdge
-	w.stack = w.stack[:0]
+	w.stack = nil
 	if t.stacks.Load() != 0 {
-		w.recordStack(opts.Skip)
+		w.stack = recordStack(opts.Skip)
 	}
 	w.since = opts.Since
 	w.more = false
@@ -96,7 +108,7 @@ func (first *waiter) delay() int64 {
 	}
 	now := nanotime()
 	head := now - max(first.since, first.charged)
-	tail := now - max(first.tail.since, first.charged)
+	tail := now - max(first.prev.since, first.charged)
 	first.charged = now
 	return (head + tail) / 2 * int64(first.length)
 }
@@ -130,7 +142,7 @@ func (w *waiter) free() {
 //
 //go:norace
 func (w *waiter) clear() {
-	w.next, w.prev, w.tail, w.child, w.length = nil, nil, nil, [2]*waiter{}, 0
+	w.next, w.prev, w.child, w.length = nil, nil, [2]*waiter{}, 0
 }
 
 // key returns the key that w is, or was last, queued on, and the count of its

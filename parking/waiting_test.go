@@ -46,7 +46,7 @@ func TestP13_WaitingIsFalse_OnlyIfNobodySleepsOnTheOldValue(t *testing.T) {
 								tab.UnparkOne(key(other), nil)
 							}
 							for words[me].Load() < n {
-								tab.Park(key(me), func() bool { return words[me].Load() < n }, nil, nil, parking.Options{})
+								tab.Park(key(me), func() bool { return words[me].Load() < n }, nil, nil, &parking.Options{})
 							}
 						}
 					})

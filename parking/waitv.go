@@ -24,7 +24,12 @@ import (
 type group struct {
 	parker  parker
 	signals atomicInt32
-	records []*waiter // one for each word; owned by the sleeping goroutine
+	records []member // one for each word; owned by the sleeping goroutine
+}
+
+type member struct {
+	*waiter
+	left bool // it took itself off its queue
 }
 
 // signal says that a record of the group has been dequeued.
@@ -134,7 +139,7 @@ func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Option
 			w.free()
 			return i
 		}
-		g.records = append(g.records, w)
+		g.records = append(g.records, member{waiter: w})
 	}
 	return -1
 }
@@ -144,11 +149,12 @@ func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Option
 //
 //go:norace
 func (g *group) leaveAll(t *Table) (dequeued int) {
-	for _, w := range g.records {
-		if !w.left {
-			w.left = t.leave(w, nil)
+	for i := range g.records {
+		r := &g.records[i]
+		if !r.left {
+			r.left = t.leave(r.waiter, nil)
 		}
-		if !w.left {
+		if !r.left {
 			dequeued++
 		}
 	}
@@ -195,10 +201,9 @@ func (g *group) acquireEdges() {
 //
 //go:norace
 func (g *group) free() {
-	for i, w := range g.records {
-		w.left = false
-		w.free()
-		g.records[i] = nil
+	for i := range g.records {
+		g.records[i].waiter.free()
+		g.records[i] = member{}
 	}
 	g.records = g.records[:0]
 	g.signals.Store(0)

@@ -69,7 +69,7 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 func (c *Cond) wait(opts parking.Options) parking.Outcome {
 	since := cputicks()
 	unlock := func() { c.L.Unlock() } // I1
-	outcome := table().Park(keyOf(&c.self), nil, unlock, nil, opts).Outcome
+	outcome := table().Park(keyOf(&c.self), nil, unlock, nil, &opts).Outcome
 	blocked(since, 1)
 	return outcome
 }

@@ -394,7 +394,7 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 		}
 		return m.tag.Load()&tagNode == node && m.state.Load()&both == both
 	}
-	switch r := table().Park(m.key(node), queued, nil, nil, opts); r.Outcome {
+	switch r := table().Park(m.key(node), queued, nil, nil, &opts); r.Outcome {
 	case parking.Invalid:
 		return retry // the duty, if any, is still ours
 	case parking.Unparked:

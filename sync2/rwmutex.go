@@ -166,7 +166,7 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 			if *since == 0 {
 				*since = cputicks()
 			}
-			switch table().Park(keyOf(&rw.state), stopped, nil, nil, opts).Outcome {
+			switch table().Park(keyOf(&rw.state), stopped, nil, nil, &opts).Outcome {
 			case parking.Unparked:
 				return true // T7 has counted this reader
 			case parking.TimedOut, parking.Canceled:
@@ -279,7 +279,7 @@ func (rw *RWMutex) waitToWrite(l *limit) bool {
 	l.apply(&opts)
 	occupied := func() bool { return rw.state.Load() != rwWriter } // I3
 	for occupied() {
-		switch table().Park(keyOf(&rw.sleep), occupied, nil, nil, opts).Outcome {
+		switch table().Park(keyOf(&rw.sleep), occupied, nil, nil, &opts).Outcome {
 		case parking.TimedOut, parking.Canceled:
 			rw.release(-rwWriter)
 			return false

@@ -108,7 +108,7 @@ func (wg *WaitGroup) wait(l *limit) bool {
 	opts := parking.Options{Reason: waitReason(), Skip: 2}
 	l.apply(&opts)
 	giveUp := func(parking.Key, bool) { wg.state.Add(^uint64(0)) } // T4
-	outcome := table().Park(keyOf(&wg.sleep), wg.enter, nil, giveUp, opts).Outcome
+	outcome := table().Park(keyOf(&wg.sleep), wg.enter, nil, giveUp, &opts).Outcome
 	isReused := outcome == parking.Unparked && wg.state.Load() != 0
 	switch outcome {
 	case parking.TimedOut, parking.Canceled:
