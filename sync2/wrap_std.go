@@ -4,6 +4,7 @@ package sync2
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,10 +99,15 @@ type Cond struct {
 	L Locker
 
 	mu    sync.Mutex
-	self  *Cond           // c since its first use; guarded by mu
-	cond  sync.Cond       // its L is condLocker{c}
-	queue []chan struct{} // oldest first; nil stands for a waiter in cond; guarded by mu
+	self  *Cond      // c since its first use; guarded by mu
+	cond  sync.Cond  // its L is condLocker{c}
+	queue *condQueue // made on first use; its contents are guarded by mu
 }
+
+// A condQueue holds the waiters of a Cond, oldest first; nil stands for one in
+// the wrapped Cond. It is apart from the Cond because a slice would keep that
+// from being compared, which package sync's can be.
+type condQueue struct{ waiting []chan struct{} }
 
 // NewCond returns a new Cond with Locker l.
 func NewCond(l Locker) *Cond { return &Cond{L: l} }
@@ -121,6 +127,7 @@ func (l condLocker) Unlock() {
 func (c *Cond) setUp() {
 	if c.self == nil {
 		c.self = c
+		c.queue = new(condQueue)
 		c.cond.L = condLocker{c}
 	}
 	if c.self != c {
@@ -133,7 +140,7 @@ func (c *Cond) setUp() {
 func (c *Cond) Wait() {
 	c.mu.Lock()
 	c.setUp()
-	c.queue = append(c.queue, nil)
+	c.queue.waiting = append(c.queue.waiting, nil)
 	c.cond.Wait()
 }
 
@@ -148,7 +155,7 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	mine := make(chan struct{})
 	c.mu.Lock()
 	c.setUp()
-	c.queue = append(c.queue, mine)
+	c.queue.waiting = append(c.queue.waiting, mine)
 	c.mu.Unlock()
 	c.L.Unlock()
 	defer c.L.Lock()
@@ -159,9 +166,9 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, other := range c.queue {
+	for i, other := range c.queue.waiting {
 		if other == mine {
-			c.queue = append(c.queue[:i], c.queue[i+1:]...)
+			c.queue.waiting = slices.Delete(c.queue.waiting, i, i+1)
 			return ctx.Err()
 		}
 	}
@@ -173,11 +180,11 @@ func (c *Cond) Signal() {
 	c.mu.Lock()
 	c.setUp()
 	defer c.mu.Unlock()
-	if len(c.queue) == 0 {
+	if len(c.queue.waiting) == 0 {
 		return
 	}
-	c.wake(c.queue[0])
-	c.queue = c.queue[1:]
+	c.wake(c.queue.waiting[0])
+	c.queue.waiting = slices.Delete(c.queue.waiting, 0, 1)
 }
 
 // Broadcast wakes all goroutines waiting on c.
@@ -185,10 +192,10 @@ func (c *Cond) Broadcast() {
 	c.mu.Lock()
 	c.setUp()
 	defer c.mu.Unlock()
-	for _, w := range c.queue {
+	for _, w := range c.queue.waiting {
 		c.wake(w)
 	}
-	c.queue = nil
+	c.queue.waiting = nil
 }
 
 func (c *Cond) wake(w chan struct{}) {

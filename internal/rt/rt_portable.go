@@ -46,10 +46,14 @@ func realThrow(msg string) {
 // block profile by itself.
 func BlockEvent(cycles int64, skip int) {}
 
-// realSleep is how a goroutine is suspended: a channel of one slot. There is a
-// new one for each wait, because a channel belongs to the synctest bubble that
-// made it.
-type realSleep struct{ ch chan struct{} }
+// realSleep is how a goroutine is suspended: it waits for a channel of one slot,
+// or, where package sync's own wait would not count as durable in a synctest
+// bubble, for the second Lock of a sync.Mutex. There is a new one for each wait,
+// because a channel belongs to the bubble that made it.
+type realSleep struct {
+	ch chan struct{}
+	mu *sync.Mutex
+}
 
 // realSuspend sleeps unless p has been signalled or kicked.
 //
@@ -59,12 +63,33 @@ func (p *machine) realSuspend(reason Reason, skip int) {
 	if s&stateMask != queued {
 		return
 	}
-	ch := make(chan struct{}, 1)
-	p.sleep.ch = ch                                     // before T2
-	if p.state.CompareAndSwap(s, s&^stateMask|parked) { // T2
+	p.sleep.realSleepOn(reason) // before T2
+	mu, ch := p.sleep.mu, p.sleep.ch
+	if !p.state.CompareAndSwap(s, s&^stateMask|parked) { // T2
+		return
+	}
+	if mu != nil {
+		mu.Lock()
+	} else {
 		<-ch
 	}
 }
 
+func (s *realSleep) realSleepOn(reason Reason) {
+	switch reason {
+	case ReasonMutexLock, ReasonRWMutexRLock, ReasonRWMutexLock:
+		s.ch, s.mu = nil, new(sync.Mutex)
+		s.mu.Lock()
+	default:
+		s.ch, s.mu = make(chan struct{}, 1), nil
+	}
+}
+
 //go:norace
-func (p *machine) realResume(skip int) { p.sleep.ch <- struct{}{} }
+func (p *machine) realResume(skip int) {
+	if mu := p.sleep.mu; mu != nil {
+		mu.Unlock()
+	} else {
+		p.sleep.ch <- struct{}{}
+	}
+}
