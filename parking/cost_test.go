@@ -25,7 +25,7 @@ func TestWake_TenThousandOthersInTheBucket(t *testing.T) {
 			if err := tab.SetSlots(2, 0); err != nil {
 				t.Fatal(err)
 			}
-			ks := keys(t, 2*words+3)
+			ks := keys(t, 3*words+60)
 			mine := ks[0]
 			var others []parking.Key
 			for _, k := range ks[1:] {
@@ -34,7 +34,7 @@ func TestWake_TenThousandOthersInTheBucket(t *testing.T) {
 				}
 			}
 			if len(others) < words*9/10 {
-				t.Fatalf("%d of %d words share the bucket", len(others), 2*words)
+				t.Fatalf("%d of %d words share the bucket", len(others), len(ks))
 			}
 			const waiters = 10_000
 			var wg sync.WaitGroup

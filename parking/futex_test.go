@@ -284,7 +284,7 @@ func TestClose_EndsEveryWait(t *testing.T) {
 }
 
 func TestClose_RacesEverything(t *testing.T) {
-	for i := range effort(t, 40) {
+	for i := range effort(t, 20) {
 		tab := new(parking.Table)
 		words := make([]uint32, 3)
 		within(t, patience, func() {
