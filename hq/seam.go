@@ -28,6 +28,3 @@ const sleepSlots = 64
 // slotNumber spreads locks over the sleep slots by the bucket that they are the
 // first word of: 64 bytes apart.
 func slotNumber(addr uintptr) uintptr { return addr / 64 % sleepSlots }
-
-// mutant is a fault that the simulator can put into this package; here none.
-func mutant(string) bool { return false }

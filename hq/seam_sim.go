@@ -35,5 +35,3 @@ func slotNumber(addr uintptr) uintptr {
 	}
 	return addr / 64 % sleepSlots
 }
-
-func mutant(name string) bool { return sim.Mutant(name) }

@@ -155,8 +155,6 @@ func casNode(p *int32, old, new int32) bool   { return atomic.CompareAndSwapInt3
 func loadWord(p *uint32) uint32               { return atomic.LoadUint32(p) }
 func casWord(p *uint32, old, new uint32) bool { return atomic.CompareAndSwapUint32(p, old, new) }
 
-func mutant(name string) bool { return sim.Mutant(name) }
-
 // groups is a cache for each P of groups that are not in use.
 var groups = sync.Pool{New: func() any { return new(group) }}
 
