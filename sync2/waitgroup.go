@@ -107,8 +107,9 @@ func (wg *WaitGroup) wait(l *limit) bool {
 	since := cputicks()
 	opts := parking.Options{Reason: waitReason(), Skip: 2}
 	l.apply(&opts)
+	enter := func() bool { return wg.enter(l == nil) }
 	giveUp := func(parking.Key, bool) { wg.state.Add(^uint64(0)) } // T4
-	outcome := table().Park(keyOf(&wg.sleep), wg.enter, nil, giveUp, &opts).Outcome
+	outcome := table().Park(keyOf(&wg.sleep), enter, nil, giveUp, &opts).Outcome
 	isReused := outcome == parking.Unparked && wg.state.Load() != 0
 	switch outcome {
 	case parking.TimedOut, parking.Canceled:
@@ -124,17 +125,18 @@ func (wg *WaitGroup) wait(l *limit) bool {
 }
 
 // enter counts the calling goroutine in, under the bucket lock, unless the
-// counter is 0 (T2).
-func (wg *WaitGroup) enter() bool {
+// counter is 0 (T2). forEver says that it will not leave by T4.
+func (wg *WaitGroup) enter(forEver bool) bool {
 	for {
 		s := wg.state.Load()
 		if s>>32 == 0 {
 			return false
 		}
 		if wg.state.CompareAndSwap(s, s+1) {
-			if race.Enabled && uint32(s) == 0 {
+			if race.Enabled && uint32(s) == 0 && forEver {
 				// Wait must be ordered with the first Add. Only the first waiter
-				// writes, or concurrent Waits would race.
+				// writes, or concurrent Waits would race; and not one that may leave,
+				// since another would then be the first.
 				raceWrite(&wg.sleep)
 			}
 			return true
