@@ -3,6 +3,7 @@
 package sync2_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hqsync/hqsync/internal/locktest"
+	"github.com/hqsync/hqsync/sync2"
 )
 
 // The race detector must see through sync2 what it sees through package sync: every edge, so that it reports nothing
@@ -238,6 +240,99 @@ var edgeCases = []edgeCase{
 		wg := s.newWaitGroup()
 		inTurn(func() { *word++; wg.Wait() }, func() { wg.Wait(); *word++ })
 	}},
+}
+
+// ownEdgeCases are about what package sync does not have. There the name says what must be reported.
+var ownEdgeCases = []struct {
+	name string
+	race bool
+	run  func(word *int)
+}{
+	{"UnlockThenLockContext", false, func(word *int) {
+		var m sync2.Mutex
+		inTurn(func() { m.Lock(); *word++; m.Unlock() }, func() { mustLock(m.LockContext); *word++; m.Unlock() })
+	}},
+	{"UnlockThenTryLockFor", false, func(word *int) {
+		var m sync2.Mutex
+		inTurn(func() { m.Lock(); *word++; m.Unlock() }, func() { m.TryLockFor(time.Minute); *word++; m.Unlock() })
+	}},
+	{"FailedTryLockForOrdersNothing", true, func(word *int) {
+		var m sync2.Mutex
+		inTurn(func() { m.Lock(); *word++ }, func() { m.TryLockFor(time.Microsecond); *word++ })
+	}},
+	{"UnlockToASleeperInLockContext", false, func(word *int) {
+		var m sync2.Mutex
+		var start steps
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		lock := func(context.Context) error { return m.LockContext(ctx) }
+		asleep, done := parkedIn(&start, func() { mustLock(lock); *word++; m.Unlock() })
+		inTurn(func() { m.Lock(); *word++; asleep(); m.Unlock() })
+		<-done
+	}},
+	{"RWUnlockThenRLockContext", false, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.Lock(); *word++; m.Unlock() }, func() { mustLock(m.RLockContext); *word++; m.RUnlock() })
+	}},
+	{"RUnlockThenLockContext", false, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.RLock(); *word++; m.RUnlock() }, func() { mustLock(m.LockContext); *word++; m.Unlock() })
+	}},
+	{"TryRLockForDoesNotOrderReaders", true, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.RLock(); *word++; m.RUnlock() }, func() { m.TryRLockFor(time.Minute); *word++; m.RUnlock() })
+	}},
+	{"DowngradeThenRLock", false, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.Lock(); *word++; m.Downgrade() }, func() { m.RLock(); *word++; m.RUnlock() })
+	}},
+	{"ReadAfterDowngradeThenLock", false, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.Lock(); m.Downgrade(); *word++; m.RUnlock() }, func() { m.Lock(); *word++; m.Unlock() })
+	}},
+	{"ReadAfterDowngradeOrdersNoReader", true, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.Lock(); m.Downgrade(); *word++; m.RUnlock() }, func() { m.RLock(); *word++; m.RUnlock() })
+	}},
+	{"DoneThenWaitContext", false, func(word *int) {
+		var wg sync2.WaitGroup
+		wg.Add(1)
+		inTurn(func() { *word++; wg.Done() }, func() { mustLock(wg.WaitContext); *word++ })
+	}},
+	{"WaitContextThatGaveUpOrdersNothing", true, func(word *int) {
+		var wg sync2.WaitGroup
+		wg.Add(2)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		inTurn(func() { *word++; wg.Done() }, func() { _ = wg.WaitContext(ctx); *word++ })
+	}},
+}
+
+// mustLock calls a form that takes a context, with one that never ends.
+func mustLock(lock func(context.Context) error) {
+	if err := lock(context.Background()); err != nil {
+		panic(err)
+	}
+}
+
+var ownEdgePart = child("RaceOwnEdges", func(subject) {
+	for _, c := range ownEdgeCases {
+		before := runtime.RaceErrors()
+		c.run(new(int))
+		if race := runtime.RaceErrors() > before; race != c.race {
+			fmt.Printf("%s: race reported: %v, want %v\n", c.name, race, c.race)
+		}
+	}
+})
+
+func TestRaceDetectorSeesTheEdgesOfTheAdditions(t *testing.T) {
+	if flavour.wraps {
+		t.Skipf("in the %s build the additions poll, which orders more than they promise", flavour.name)
+	}
+	t.Parallel()
+	if r := startChild(t, ours, ownEdgePart, time.Minute, raceOptions); r.exit != 0 || r.stdout != "" {
+		t.Error(r)
+	}
 }
 
 var edgePart = child("RaceEdges", func(s subject) {
