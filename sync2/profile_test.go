@@ -53,7 +53,7 @@ var contentions = []contention{
 		func(s subject) time.Duration {
 			mu := new(sync.Mutex)
 			c := s.newCond(mu)
-			return contend(2, func() {}, func() { waitForSignal(mu, c) }, func() { signalAll(c) })
+			return contend(1, func() {}, func() { waitForSignal(mu, c) }, func() { signalAll(c) })
 		},
 	},
 	{
