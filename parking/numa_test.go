@@ -291,7 +291,7 @@ func TestEnvironment_DefaultTable(t *testing.T) {
 
 func describeDefault() {
 	tab := parking.Default()
-	k := parking.Key{Addr: 0x123456780}
+	k := parking.Key{Addr: 0x12345678}
 	tab.Park(k, func() bool { return false }, nil, nil, &parking.Options{})
 	s := tab.Stats()
 	fmt.Printf("slots %d immutable %v ", tab.Slots(), tab.Immutable())
