@@ -6,24 +6,15 @@ import (
 	"strconv"
 
 	"github.com/hqsync/hqsync/internal/env"
-	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/topology"
 )
 
 // What a table takes from outside: luck, the environment, the machine. All of it
-// is read when a table gets its first buckets, never while a P is pinned.
-
-// watched lets the race detector draw edges again until the returned function is
-// called, for calls of packages that need theirs. The caller has called
-// race.Disable once, or not at all, and then this does nothing.
-func watched() (restore func()) {
-	race.Enable()
-	return race.Disable
-}
+// is read when a table gets its first buckets, never while a P is pinned. Under
+// the race detector it has been read before: see prepare.
 
 // randomMultiplier returns a random odd number for the table of this number.
 func randomMultiplier(number uint32) uint64 {
-	defer watched()()
 	if value, ok := env.Lookup("hashseed"); ok {
 		seed, _ := strconv.ParseUint(value, 10, 64)
 		return rand.NewPCG(seed, uint64(number)).Uint64() | 1
@@ -34,7 +25,6 @@ func randomMultiplier(number uint32) uint64 {
 // orderedByEnvironment returns what the environment wants of the default table: slots, whether
 // it says so itself, and the mode. n is the number of slots if it says nothing.
 func orderedByEnvironment(n int) (slots int, custom bool, m mode) {
-	defer watched()()
 	slots = n
 	if value, ok := env.Lookup("slots"); ok {
 		wanted, _ := strconv.ParseUint(value, 10, 64)
@@ -48,7 +38,6 @@ func orderedByEnvironment(n int) (slots int, custom bool, m mode) {
 
 // realMachine finds out what this process runs on.
 func realMachine() *machine {
-	defer watched()()
 	top, _ := topology.Get()
 	return newMachine(slices.Collect(top.PossibleNUMANodes().All()), top.Possible().Len(), topology.CurrentNode, policyNode)
 }
