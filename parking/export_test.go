@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
@@ -282,3 +283,23 @@ func (t *Table) References() (n int64) {
 
 // MappedBuckets returns the number of buckets in placed memory.
 func MappedBuckets() int64 { return mapped.Load() }
+
+// TakeOff takes the first waiter off key's queue as a waker does, and returns
+// what the waker does last.
+//
+//go:norace
+func (t *Table) TakeOff(key Key) (signal func()) {
+	h := t.root(key)
+	pin()
+	s, at := t.lock(h, key)
+	w := *at
+	dequeue(at, w)
+	s.release()
+	s.settle(-1)
+	unpin()
+	return func() {
+		race.Disable()
+		w.signal(0, false, 0)
+		race.Enable()
+	}
+}

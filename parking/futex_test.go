@@ -379,3 +379,41 @@ func TestFutexSteadyState_AllocatesNothing(t *testing.T) {
 	tab.Close()
 	<-partner
 }
+
+// Two wakers have taken two records of one goroutine off their queues, and the
+// second is slow: WaitV, woken by the first, may not return before it is through,
+// since the records are used again then.
+func TestWaitV_WaitsForASlowWaker(t *testing.T) {
+	var tab parking.Table
+	words := make([]uint32, 3)
+	for range 20 {
+		type result struct {
+			index, used int
+			err         error
+		}
+		done := make(chan result, 1)
+		go func() {
+			i, n, err := tab.WaitVCount(entries(&words[0], &words[1], &words[2]), parking.Limit{})
+			done <- result{i, n, err}
+		}()
+		eventually(t, "it waits", func() bool { return tab.Stats().Parked == 3 })
+		key := func(i int) parking.Key { return parking.Key{Addr: parking.AddrOf(&words[i])} }
+		slow, fast := tab.TakeOff(key(1)), tab.TakeOff(key(2))
+		fast()
+		select {
+		case r := <-done:
+			t.Fatalf("returned %+v before the second waker was through", r)
+		case <-time.After(2 * time.Millisecond):
+		}
+		slow()
+		select {
+		case r := <-done:
+			if r != (result{1, 2, nil}) {
+				t.Fatalf("%+v", r)
+			}
+		case <-time.After(patience):
+			t.Fatal("the second waker's signal was lost")
+		}
+		audit(t, &tab, 0)
+	}
+}

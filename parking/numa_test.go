@@ -305,3 +305,18 @@ func describeDefault() {
 	}
 	fmt.Printf("nodes %d spot %d\n", s.Nodes, tab.Index(k))
 }
+
+// Somebody else chooses a node between the look at the word and the choice: his
+// stands, and all meet there.
+func TestNoNode_AnotherChoosesMeanwhile_HisStands(t *testing.T) {
+	pair := &parking.NUMAWord{Node: parking.NoNode}
+	tab := parking.NewNUMATable([]int{0, 1, 2}, func() int {
+		atomic.CompareAndSwapInt32(&pair.Node, parking.NoNode, 2)
+		return 1
+	}, nil, nil)
+	b := &bench{t, tab, make(chan int, 10)}
+	b.wait(0, pair.Word(), 0, parking.AllBits, parking.NUMA)
+	b.node(pair, 2)
+	b.wake(pair.Word(), 1, parking.AllBits, parking.NUMA, 1)
+	b.woke(0)
+}
