@@ -293,7 +293,7 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 			if c.awake || m.state.CompareAndSwap(s, s|mutexAwake) { // T3
 				c.awake = true
 				c.spins++
-				m.spin()
+				pause(spinPauses)
 			}
 		case l.reached():
 			m.giveUp(c)
@@ -349,21 +349,11 @@ func (m *Mutex) key(node uint32) parking.Key {
 	return k
 }
 
-// spinRounds and spinPauses bound one round of spinning.
-const (
-	spinRounds = 8
-	spinPauses = 4
-)
-
-// spin waits a little for m to become free.
-func (m *Mutex) spin() {
-	for range spinRounds {
-		pause(spinPauses)
-		if m.state.Load()&mutexLocked == 0 {
-			return
-		}
-	}
-}
+// spinPauses is how long a contender waits between two looks at the word. Looking
+// more often takes the word's cache line away from the owner: with two
+// goroutines and short sections, 4 pauses gave 0.69x of package sync's
+// throughput and 30 gave 0.85x (go run ./bench, "Mutex, 2 goroutines").
+const spinPauses = 30
 
 type parkOutcome uint8
 
