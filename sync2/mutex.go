@@ -379,8 +379,6 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 			return m.tag.Load()&tagNode == node
 		case mutant("mutex: any tag validated"):
 			return m.tag.Load()&tagNode != 0 && m.state.Load()&both == both
-		case mutant("mutex: state validated before tag"):
-			return m.state.Load()&both == both && m.tag.Load()&tagNode == node
 		}
 		return m.tag.Load()&tagNode == node && m.state.Load()&both == both
 	}
@@ -404,7 +402,7 @@ func (m *Mutex) giveUp(c *contender) {
 		s := m.state.Load()
 		n := c.pay(s)
 		if s == n || m.state.CompareAndSwap(s, n) { // T9
-			if n&(mutexLocked|mutexParked|mutexAwake) == mutexParked && !mutant("mutex: leaver drops its duty") {
+			if n&(mutexLocked|mutexParked|mutexAwake) == mutexParked {
 				m.wake(3)
 			}
 			return
@@ -454,9 +452,6 @@ func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 			}
 		}
 		m.state.And(^uint32(mutexAwake)) // T8, and look again: somebody may have announced himself meanwhile
-		if mutant("mutex: no second look after T8") {
-			return 0, false
-		}
 	}
 }
 
