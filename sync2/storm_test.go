@@ -267,7 +267,7 @@ func TestStormCond(t *testing.T) {
 func TestStormWaitGroup(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var waited, gaveUp atomic.Int64
-	storm(t, 100, func(luck *rand.Rand) {
+	storm(t, 200, func(luck *rand.Rand) {
 		var wg WaitGroup
 		wg.Add(3)
 		done := make(chan bool)
