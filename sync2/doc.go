@@ -25,8 +25,9 @@
 // # Build tags
 //
 //	purego      no assembly and no runtime hooks; also chosen by itself for an
-//	            unknown Go version, compiler or architecture. Goroutine dumps then
-//	            show "chan receive", and profiles and traces show channels.
+//	            unknown Go version, compiler or architecture. Goroutine dumps,
+//	            profiles and traces then show the channel or the sync.Mutex that
+//	            a goroutine waits for inside.
 //	sync2_std   the four types wrap those of package sync: for an A/B test, and
 //	            the way back for a service that uses the additions.
 package sync2

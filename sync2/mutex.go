@@ -53,6 +53,8 @@
 //	T11 (p,a,1) -> (1,a,1)   CAS    wakeRaced      leave the wake-up to the owner
 //	tag T12 0 -> node        CAS    setTag         the setter; fences, then looks
 //	tag T13 node -> 0        store  quiet          the owner, under the bucket lock, with nobody queued
+//	tag T14 node, n -> node, n' store calm, quiet, lockSlow  the owner: n' = n + 1, or 0. Plain: it leaves the store buffer
+//	                                               before T4 or T10, which come later from the same owner
 //
 // # Invariants
 //
@@ -275,7 +277,7 @@ func (m *Mutex) lockSlow(l *limit) bool {
 		}
 		blocked(c.ticks, skip)
 		if t := m.tag.Load(); ok && t > tagNode {
-			storePlain(&m.tag, t&tagNode) // not calm: this goroutine had to wait
+			storePlain(&m.tag, t&tagNode) // T14: not calm, this goroutine had to wait
 		}
 	}
 	return ok
@@ -350,9 +352,8 @@ func (m *Mutex) key(node uint32) parking.Key {
 }
 
 // spinPauses is how long a contender waits between two looks at the word. Looking
-// more often takes the word's cache line away from the owner: with two
-// goroutines and short sections, 4 pauses gave 0.69x of package sync's
-// throughput and 30 gave 0.85x (go run ./bench, "Mutex, 2 goroutines").
+// more often takes the word's cache line away from the owner: the row "Mutex, 2
+// goroutines" of go run ./bench shows it.
 const spinPauses = 30
 
 type parkOutcome uint8
@@ -497,7 +498,7 @@ func (m *Mutex) wakeRaced() {
 func (m *Mutex) calm(t uint32) {
 	switch {
 	case t < calmMost:
-		storePlain(&m.tag, t+tagCalm) // T4 drains it
+		storePlain(&m.tag, t+tagCalm) // T14; T4 drains it
 	case quietAllowed(m):
 		m.quiet(t & tagNode)
 	default:

@@ -15,7 +15,8 @@
 // constant, signature and push directive that this package relies on.
 //
 // The portable twin (files *_portable*) is chosen by the build tag purego, by
-// any other Go version, compiler or architecture, and uses channels. What it
+// any other Go version, compiler or architecture, and uses channels and, for
+// mutexes, a sync.Mutex locked twice. What it
 // loses: wait reasons in goroutine dumps, profile samples, the /sync/mutex
 // metric, and pinning ([Pinnable] is false: Pin does nothing, so its users
 // must then take a lock of package sync instead).
