@@ -7,8 +7,8 @@ import "github.com/hqsync/hqsync/hq"
 // Its queues form a digital search tree: below a queue, the next bit of their
 // keys' hashes parts those that come to its left from those to its right. Any
 // leaf below a queue may take its place, so nothing is ever rebalanced, and the
-// bits being those of a universal hash the tree is as deep as log2 of the
-// number of queues and a little more, whatever addresses fall together.
+// bits being as good as random the tree is as deep as log2 of the number of
+// queues and a little more, whatever addresses fall together.
 //
 //	B1  A goroutine that is queued here, or is about to validate in order to be,
 //	    is in count. (else: a waker that reads 0 loses a wake-up)

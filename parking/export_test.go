@@ -8,11 +8,14 @@ import (
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
-// BadTable returns a table whose hash function puts every address of user space
-// into one bucket, and below it into one branch.
+// Mix is the hash function of a table with the given multiplier.
+func Mix(addr uintptr, mult uint64) uint64 { return mix(addr, mult) }
+
+// BadTable returns a table whose hash function puts every address into one
+// bucket, and below it into one branch.
 func BadTable() *Table {
 	t := new(Table)
-	t.mult = 1
+	t.mult = 0
 	t.space.Store(spaces.Add(1))
 	return t
 }

@@ -2,6 +2,7 @@ package parking_test
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -167,15 +168,11 @@ func TestBucketHeld_OthersGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ks := keys(t, 64)
-	other := ks[1]
-	for _, k := range ks {
-		if !tab.SameBucket(ks[0], k) {
-			other = k
-		}
-	}
-	if tab.SameBucket(ks[0], other) {
+	elsewhere := slices.IndexFunc(ks, func(k parking.Key) bool { return !tab.SameBucket(ks[0], k) })
+	if elsewhere < 0 {
 		t.Fatal("64 addresses in one bucket of 64")
 	}
+	other := ks[elsewhere]
 	if runtime.GOMAXPROCS(0) == 1 {
 		t.Skip("the holder of a bucket is pinned: needs a second P")
 	}

@@ -62,10 +62,7 @@ func multiplier(number uint32) uint64                { return randomMultiplier(n
 func ordered(n int) (slots int, custom bool, m mode) { return orderedByEnvironment(n) }
 func thisMachine() *machine                          { return realMachine() }
 
-// scatter spreads addresses over 64 bits.
-//
-//go:norace
-func scatter(addr uintptr, mult uint64) uint64 { return uint64(addr) * mult }
+func scatter(addr uintptr, mult uint64) uint64 { return mix(addr, mult) }
 
 // initialSlots is enough for one contended address for each P or so.
 func initialSlots() int { return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1))) }

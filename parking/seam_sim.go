@@ -103,7 +103,7 @@ var (
 
 func scatter(addr uintptr, mult uint64) uint64 {
 	if !sim.Running() {
-		return uint64(addr) * mult
+		return mix(addr, mult)
 	}
 	numbersMu.Lock()
 	defer numbersMu.Unlock()

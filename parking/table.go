@@ -103,9 +103,23 @@ type spot struct {
 	path uint64 // to the key's queue in the bucket's tree, first step in the highest bit
 }
 
-// spot returns key's place in this generation. Multiply-shift with a random odd
-// multiplier is universal (Dietzfelbinger et al., 1997): nobody can choose
-// addresses that collide without knowing the multiplier.
+// mix spreads addresses over 64 bits. With an odd mult it is a bijection, so two
+// addresses part company somewhere below the bits that choose the bucket.
+//
+// A random multiplier alone would be universal (Dietzfelbinger et al., 1997):
+// nobody can choose addresses that collide without knowing it. But addresses in
+// equal steps stay in equal steps, and with one multiplier in some thousand the
+// step is next to nothing in the upper bits: 64 neighbouring words in one bucket.
+// The second round breaks the steps.
+//
+//go:norace
+func mix(addr uintptr, mult uint64) uint64 {
+	const golden = 0x9E3779B97F4A7C15 // 2^64 / the golden ratio
+	x := uint64(addr) * mult
+	return (x ^ x>>32) * golden
+}
+
+// spot returns key's place in this generation.
 //
 //go:norace
 func (h *hash) spot(key Key) spot {
@@ -193,7 +207,7 @@ func (t *Table) home() *domain {
 //
 //go:norace
 func (t *Table) name() {
-	if t.mult == 0 {
+	if t.space.Load() == 0 {
 		number := spaces.Add(1)
 		t.mult = multiplier(number)
 		t.space.Store(number)
