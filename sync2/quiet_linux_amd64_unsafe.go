@@ -57,10 +57,16 @@ func heavyFence() {
 		quietUnlocks.Store(0)
 	}
 	if !fenced {
-		// Every means has been refused. Stopping the world makes each P pass
-		// through the scheduler, and the scheduler through locked instructions.
 		unpin()
-		runtime.ReadMemStats(new(runtime.MemStats))
+		stopWorld()
 		pin()
 	}
 }
+
+// stopWorld is a fence when every means has been refused: it makes each P pass
+// through the scheduler, and the scheduler through locked instructions. It is no
+// part of heavyFence because its frame of 6 KiB would be one of each goroutine
+// that makes a mutex contended.
+//
+//go:noinline
+func stopWorld() { runtime.ReadMemStats(new(runtime.MemStats)) }
