@@ -1,7 +1,5 @@
 package parking
 
-import "github.com/hqsync/hqsync/hq"
-
 // A bucket is one slot of a hash: one cache line.
 //
 // Its queues form a digital search tree: below a queue, the next bit of their
@@ -22,7 +20,7 @@ type bucket struct {
 }
 
 type bucketFields struct {
-	lock  hq.Lock
+	lock  bucketLock
 	count atomicInt32  // raised before lock is taken; may be too high, never too low (B1)
 	mark  atomicUint32 // live, migrating, moved
 
@@ -161,11 +159,8 @@ func dequeue(at **waiter, w *waiter) {
 	w.queued = false
 }
 
-// spinTries bounds how long a goroutine that holds one bucket's lock tries to
-// get a second one.
-const spinTries = 200
-
-// tryLock takes the lock of b without ever giving up the caller's pin.
+// tryLock takes the lock of b without ever giving up the caller's pin. spinTries
+// bounds how long a goroutine that holds one bucket's lock tries to get a second.
 //
 //go:norace
 func (b *bucket) tryLock() bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
+	"github.com/hqsync/hqsync/hq"
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
@@ -23,6 +24,7 @@ type (
 	atomicInt64   = atomic.Int64
 	atomicUintptr = atomic.Uintptr
 	resizeMutex   = sync.Mutex
+	bucketLock    = hq.Lock
 	parker        = rt.Parker
 )
 
@@ -36,6 +38,8 @@ func unpin()          { rt.Unpin() }
 func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
 func yield()          { rt.Yield() }
+
+const spinTries = 200
 
 // profiling reports whether anybody may ask for Delay.
 func profiling() bool { return rt.MutexProfiled && runtime.SetMutexProfileFraction(-1) > 0 }

@@ -43,6 +43,48 @@ func pause(n uint32) {
 	}
 }
 
+// A bucketLock in a run takes one step to lock and one to unlock, unless
+// SimRealLocks says otherwise. That an hq.Lock excludes and wakes its waiters
+// is what the programs of package hq show; without its steps those of this
+// package and of sync2 are small enough to be explored whole.
+type bucketLock struct{ hq.Lock }
+
+// SimRealLocks says whether runs have the steps of hq.Lock in them.
+var SimRealLocks bool
+
+func simWhole() bool { return !SimRealLocks && sim.Running() }
+
+// LockPinned locks l.
+func (l *bucketLock) LockPinned() {
+	if simWhole() {
+		sim.MustPinned("LockPinned")
+		sim.LockWhole(l)
+	} else {
+		l.Lock.LockPinned()
+	}
+}
+
+// TryLockPinned locks l if it is free.
+func (l *bucketLock) TryLockPinned() bool {
+	if simWhole() {
+		sim.MustPinned("TryLockPinned")
+		return sim.TryLockWhole(l)
+	}
+	return l.Lock.TryLockPinned()
+}
+
+// UnlockPinned unlocks l.
+func (l *bucketLock) UnlockPinned() {
+	if simWhole() {
+		sim.UnlockWhole(l)
+	} else {
+		l.Lock.UnlockPinned()
+	}
+}
+
+// spinTries: one round that waits for a change, and one that sees it.
+const spinTries = 2
+
 // profiling reports whether anybody may ask for Delay.
 func profiling() bool { return rt.MutexProfiled && runtime.SetMutexProfileFraction(-1) > 0 }
 

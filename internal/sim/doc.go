@@ -53,11 +53,12 @@
 // [Yield] lets others go first. [Parker] has the contract of internal/rt's (Prepare, Park, Unpark, Kick, Rearm,
 // Leave), each call one step, and fails the run when a caller breaks it; [Gopark] and [Goready] are there to check
 // the Parker of internal/rt itself, and a [Semaphore], with ReleaseOne, is the channel of its portable twin.
-// [Mutex] stands for a sync.Mutex. Under Options.Ready an unparked thread may run at once ([AnyP]) or only after
+// [Mutex] stands for a sync.Mutex, and [LockWhole] lets an object stand for a lock built of words: package parking's bucket
+// lock is one step in a run. Under Options.Ready an unparked thread may run at once ([AnyP]) or only after
 // its waker gave way ([RunNext]).
 //
 // Processors. A thread lives on one of Options.Procs simulated Ps. [Pin] returns the P's number and keeps the
-// thread on it until [Unpin]; with Options.Migrate an unpinned thread can come back on any P that nobody is pinned
+// thread on it until [Unpin], and neither is a step while there is a P for each thread; with Options.Migrate an unpinned thread can come back on any P that nobody is pinned
 // to, and no more threads run pinned than there are Ps. [CPU], [Domain], [Node] tell where the caller is.
 // [MustPinned] and [MustNotPinned] are assertions; Park and Sleep while pinned fail by themselves.
 //

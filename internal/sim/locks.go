@@ -14,12 +14,45 @@ type Mutex struct {
 
 // Lock locks m.
 func (m *Mutex) Lock() {
-	t := current()
-	if t == nil {
-		m.real.Lock()
+	if t := current(); t != nil {
+		t.lock(addr(m))
 		return
 	}
-	w := t.e.word(addr(m), object)
+	m.real.Lock()
+}
+
+// TryLock locks m if it is free.
+func (m *Mutex) TryLock() bool {
+	if t := current(); t != nil {
+		return t.tryLock(addr(m))
+	}
+	return m.real.TryLock()
+}
+
+// Unlock unlocks m.
+func (m *Mutex) Unlock() {
+	if t := current(); t != nil {
+		t.unlock(addr(m))
+		return
+	}
+	m.real.Unlock()
+}
+
+// LockWhole, TryLockWhole and UnlockWhole let any object stand for a lock: a seam calls them instead of the methods of a lock
+// that is built of words, so that a program of its users need not contain the lock's own steps. What the lock promises
+// must then be checked by programs of its own. *p is not touched. The lock must be free when a schedule begins. Only for
+// threads of a run.
+func LockWhole[T any](p *T) { current().lock(addr(p)) }
+
+// TryLockWhole locks it if it is free. See LockWhole.
+func TryLockWhole[T any](p *T) bool { return current().tryLock(addr(p)) }
+
+// UnlockWhole unlocks it. See LockWhole.
+func UnlockWhole[T any](p *T) { current().unlock(addr(p)) }
+
+// lock waits until the lock at p is free, and locks it.
+func (t *thread) lock(p addr) {
+	w := t.e.word(p, object)
 	t.guardedPoint(opLock, w, value{n: 1})
 	t.use(w)
 	t.drainAll()
@@ -27,18 +60,14 @@ func (m *Mutex) Lock() {
 	t.put(w, 1, "")
 }
 
-// TryLock locks m if it is free.
-func (m *Mutex) TryLock() bool {
-	t := current()
-	if t == nil {
-		return m.real.TryLock()
-	}
-	w := t.e.word(addr(m), object)
+func (t *thread) tryLock(p addr) bool {
+	w := t.e.word(p, object)
 	t.point(opTryLock, w)
 	t.use(w)
 	t.drainAll()
 	t.observe(value{n: w.obj}, w.history)
 	if w.obj != 0 {
+		t.reads.add(w, value{n: w.obj})
 		t.e.note(t, w, value{n: 1}, value{n: 1}, failed)
 		return false
 	}
@@ -46,19 +75,13 @@ func (m *Mutex) TryLock() bool {
 	return true
 }
 
-// Unlock unlocks m.
-func (m *Mutex) Unlock() {
-	t := current()
-	if t == nil {
-		m.real.Unlock()
-		return
-	}
-	w := t.e.word(addr(m), object)
+func (t *thread) unlock(p addr) {
+	w := t.e.word(p, object)
 	t.point(opUnlock, w)
 	t.use(w)
 	t.drainAll()
 	if w.obj == 0 {
-		t.fail(KindMisuse, t.name+" unlocks an unlocked mutex")
+		t.fail(KindMisuse, t.name+" unlocks an unlocked lock")
 	}
 	t.put(w, 0, "")
 }

@@ -20,7 +20,7 @@ func Pin() int {
 	if t == nil {
 		return 0
 	}
-	t.point(opPin, nil)
+	t.pinPoint(opPin)
 	if t.pins == 0 {
 		t.place()
 		t.e.pinned++
@@ -36,7 +36,7 @@ func Unpin() {
 	if t == nil {
 		return
 	}
-	t.point(opUnpin, nil)
+	t.pinPoint(opUnpin)
 	if t.pins == 0 {
 		t.fail(KindMisuse, t.name+" unpins without being pinned")
 	}
@@ -44,6 +44,16 @@ func Unpin() {
 		t.e.pinned--
 	}
 	t.e.note(t, nil, value{}, value{}, "")
+}
+
+// pinPoint is a scheduling point only if it makes a difference to anybody: if threads can lack Ps, or change them.
+func (t *thread) pinPoint(op opcode) {
+	if e := t.e; e.opt.Migrate || e.n > len(e.procs) || e.over {
+		t.point(op, nil)
+	} else {
+		t.op, t.on = op, nil
+		t.advance(op)
+	}
 }
 
 // place decides which P the thread is on, for a thread that is not pinned.
