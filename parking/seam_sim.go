@@ -4,6 +4,7 @@ package parking
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -130,55 +131,55 @@ func putWaiter(w *waiter) {
 }
 
 func multiplier(number uint32) uint64 {
-	if sim.Running() {
+	if sim.Exploring() {
 		return 1
 	}
 	return randomMultiplier(number)
 }
 
-// In a run addresses differ from schedule to schedule: they are numbered in the
-// order of their first use, from 1.
-var (
-	numbersMu sync.Mutex
-	numbers   = map[uintptr]uint64{}
-)
-
+// scatter: in a run addresses differ from schedule to schedule, and their
+// numbers take their place.
 func scatter(addr uintptr, mult uint64) uint64 {
-	if !sim.Running() {
+	if !sim.Exploring() {
 		return mix(addr, mult)
 	}
-	numbersMu.Lock()
-	defer numbersMu.Unlock()
-	n, ok := numbers[addr]
-	if !ok {
-		n = uint64(len(numbers)) + 1
-		numbers[addr] = n
-	}
 	const golden = 0x9E3779B97F4A7C15 // parts 1, 2, 3 in one bit already
-	return n * golden
+	return sim.ID(addr) * golden
 }
 
 // ResetForSim makes everything anew that outlives a schedule. One program of
-// this package, or of one that is built on it, is explored at a time.
+// this package, or of one that is built on it, is explored at a time. In Setup
+// the default table also gets its buckets, so that no schedule needs to.
 func ResetForSim() {
-	numbersMu.Lock()
-	clear(numbers)
-	numbersMu.Unlock()
 	defaultTable = Table{}
 	process = domain{}
 	spaces = atomicUint32{}
 	hq.ResetForSim()
+	if sim.Exploring() {
+		sim.Name(&process, "process")
+		defaultTable.prepareForSim("table")
+	}
+}
+
+// prepareForSim gives the table its buckets, and names to its words.
+func (t *Table) prepareForSim(name string) {
+	sim.Name(t, name)
+	h := t.root(Key{})
+	sim.Name(h, name+".hash")
+	for i := range h.buckets {
+		sim.Name(&h.buckets[i], fmt.Sprintf("%s.bucket%d", name, i))
+	}
 }
 
 func initialSlots() int {
-	if sim.Running() {
+	if sim.Exploring() {
 		return 2
 	}
 	return max(16, 1<<bits.Len(uint(4*runtime.GOMAXPROCS(0)-1)))
 }
 
 func ordered(n int) (slots int, custom bool, m mode) {
-	if sim.Running() {
+	if sim.Exploring() {
 		return n, false, mutable
 	}
 	return orderedByEnvironment(n)
@@ -186,7 +187,7 @@ func ordered(n int) (slots int, custom bool, m mode) {
 
 // thisMachine is one NUMA node in a run, which depends on nothing outside it.
 func thisMachine() *machine {
-	if !sim.Running() {
+	if !sim.Exploring() {
 		return realMachine()
 	}
 	return newMachine([]int{0}, 1, func() int { return 0 }, func(uintptr) int { return NoNode })

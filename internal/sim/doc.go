@@ -107,7 +107,8 @@
 // argument. Two points are the same for ByHistory if every thread has done the same and has read from the same
 // writes, and if every word was written in the same order: then memory, buffers, and everything that threads
 // computed are equal, plain memory included, because its accesses are ordered by the same reads. A point also
-// includes who would go on without a preemption and how many preemptions are left. reduce_test.go compares outcomes
+// includes who would go on without a preemption and how many preemptions are left. Under ByHistory, loads of words that
+// nobody writes are no scheduling points if Setup has named them: see still.go. reduce_test.go compares outcomes
 // and verdicts with those of the full search, on fixed and on random programs.
 //
 // # Oracles

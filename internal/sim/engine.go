@@ -51,6 +51,7 @@ type engine struct {
 
 	memory
 	clock
+	stillness
 	names     []naming
 	ids       map[uintptr]uint64
 	poisoned  []span
@@ -178,6 +179,7 @@ func (e *engine) runSchedule() {
 	if e.prog.Setup != nil {
 		e.prog.Setup()
 	}
+	e.named = len(e.names)
 	for i, f := range e.prog.Threads {
 		e.spawn(e.name[i], f, uint64(i))
 	}
@@ -206,7 +208,9 @@ func (e *engine) reset() {
 	e.steps, e.used, e.yielded, e.pinned, e.futile, e.ticks = 0, 0, 0, 0, 0, 0
 	e.rec = e.rec[:0]
 	clear(e.procs)
-	e.names = e.names[:0]
+	e.names, e.named = e.names[:0], 0
+	clear(e.fresh)
+	e.fresh = e.fresh[:0]
 	clear(e.ids)
 	e.poisoned = e.poisoned[:0]
 	e.events = e.events[:0]

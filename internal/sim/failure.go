@@ -135,7 +135,7 @@ func (a attempt) better(b attempt) bool {
 
 // follow runs one schedule by a script.
 func (e *engine) follow(script []token) {
-	e.bound = Unbounded
+	e.bound, e.quiet = Unbounded, false
 	r := &replaySearch{script: script}
 	r.another()
 	e.strat = r

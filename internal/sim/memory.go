@@ -32,6 +32,10 @@ type word struct {
 	version  uint32 // number of writes
 	waiters  uint32 // bit i: thread i is blocked until the next write
 	poisoned bool
+	still    bool // nobody is known to write it; see stillness
+	kind     kind
+	maker    *thread // of the object that it is in
+	stamp    uint64
 	msgs     []message // AcqRel: all values, oldest first
 
 	obj    uint64  // contents, if width is object
@@ -109,7 +113,7 @@ func (m *memory) init(mode Memory, r Reduction) {
 func (m *memory) reset() {
 	m.epoch++
 	for _, w := range m.words[:m.nw] {
-		w.at, w.holder = nil, nil // let the garbage collector have the last schedule's objects
+		w.at, w.holder, w.maker = nil, nil, nil // let the garbage collector have the last schedule's objects
 	}
 	m.nw, m.sum, m.fences = 0, 0, 0
 	m.order = m.order[:0]
@@ -168,6 +172,7 @@ func (e *engine) register(w *word) {
 	if e.byState {
 		w.place = e.place(w)
 	}
+	e.settleKind(w)
 	if e.mode == AcqRel {
 		w.msgs = append(w.msgs, message{v: w.peek()})
 	}
@@ -225,7 +230,7 @@ func (t *thread) use(w *word) {
 // load is every kind of load.
 func (t *thread) load(a addr, wd width, op opcode, o order) value {
 	w := t.e.word(a, wd)
-	t.point(op, w)
+	t.begin(op, w)
 	t.use(w)
 	v := t.read(w, o)
 	t.reads.add(w, v)
@@ -239,8 +244,12 @@ func (t *thread) load(a addr, wd width, op opcode, o order) value {
 func (t *thread) store(a addr, wd width, v value, op opcode, o order) {
 	e := t.e
 	w := e.word(a, wd)
-	t.point(op, w)
+	own := t.own(w)
+	t.begin(op, w)
 	t.use(w)
+	if !own {
+		t.writes(w)
+	}
 	old := w.peek()
 	note := ""
 	switch {
@@ -263,11 +272,15 @@ func (t *thread) store(a addr, wd width, v value, op opcode, o order) {
 func (t *thread) update(a addr, wd width, op opcode, x, y value) (value, bool) {
 	e := t.e
 	w := e.word(a, wd)
-	t.point(op, w)
+	own := t.own(w)
+	t.begin(op, w)
 	t.use(w)
 	t.drainAll()
 	old := w.peek()
 	v, write := op.apply(old, x, y)
+	if write && !own {
+		t.writes(w)
+	}
 	if wd == word32 {
 		v.n = uint64(uint32(v.n))
 	}

@@ -31,10 +31,11 @@ func (s span) holds(p addr) bool {
 
 // Name says what the words in *p are called in traces: the name, and the path of the field if p points to a struct or an
 // array. Bits, if given, are the names of the low bits of the words in it. Call it in Setup or by the thread that
-// made the object. Reduction ByState needs every word named.
+// made the object. Reduction ByState needs every word named, and an exhaustive search is shorter if Setup names what the
+// threads share: it then finds out which words nobody writes.
 func Name[T any](p *T, name string, bits ...string) {
 	e := engineHere()
-	if e == nil || !e.tracing && !e.byState {
+	if e == nil || !e.tracing && !e.byState && !e.quiet {
 		return
 	}
 	e.names = append(e.names, naming{span{addr(p), unsafe.Sizeof(*p), 0}, name, reflect.TypeFor[T](), bits})

@@ -11,6 +11,9 @@ import (
 // this package (park with a wait reason, pin the real P) asks it first.
 func Running() bool { return current() != nil }
 
+// Exploring reports whether the caller works for an exploration: as a thread of a run, or as Setup, Check or Final.
+func Exploring() bool { return engineHere() != nil }
+
 // Pin keeps the thread on its P and returns the P's number, from 0. Pins nest. Outside a run it returns 0 and pins nothing.
 //
 // At most Options.Procs threads can be pinned at once; with Options.Migrate the thread may find itself on any P that no

@@ -2,6 +2,8 @@
 
 package sim
 
+import "reflect"
+
 // poison makes the words in s unusable. It counts as a write of each of them, so that a use before and a use after are
 // different for the reductions.
 func (t *thread) poison(s span) {
@@ -22,7 +24,13 @@ func (t *thread) poison(s span) {
 type Quarantine[T any] struct{}
 
 // Get returns a new object.
-func (Quarantine[T]) Get() *T { return new(T) }
+func (Quarantine[T]) Get() *T {
+	p := new(T)
+	if t := current(); t != nil {
+		t.made(span{base: addr(p), size: reflect.TypeFor[T]().Size()}, reflect.TypeFor[T]())
+	}
+	return p
+}
 
 // Put takes an object back.
 func (Quarantine[T]) Put(p *T) { Poison(p) }

@@ -71,7 +71,7 @@ func (r replay) begin(e *engine) search {
 	if err != nil {
 		panic(err.Error())
 	}
-	e.bound = Unbounded
+	e.bound, e.quiet = Unbounded, false
 	return &replaySearch{script: s}
 }
 

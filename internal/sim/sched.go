@@ -148,11 +148,28 @@ func (e *engine) gatherOthers(cost uint8, yielded bool) {
 	}
 }
 
+// check asks Program.Check. False: the schedule is over.
+func (e *engine) check() bool {
+	if e.prog.Check == nil {
+		return true
+	}
+	runner := e.cur
+	e.cur = nil // Check acts outside of the schedule
+	err := e.prog.Check()
+	e.cur = runner
+	if err != nil {
+		e.failWith(KindCheck, err.Error())
+	}
+	return err == nil
+}
+
+func (e *engine) tooLong() string { return fmt.Sprintf("not finished after %d steps", e.opt.MaxSteps) }
+
 // schedule decides what happens next, lets it happen as far as it is not a thread, and returns the thread that runs next;
 // nil: the schedule is over.
 func (e *engine) schedule() *thread {
 	runner := e.cur
-	e.cur = nil // Check acts outside of the schedule
+	e.cur = nil
 	t := e.decide()
 	e.cur = runner
 	return t
@@ -160,11 +177,8 @@ func (e *engine) schedule() *thread {
 
 func (e *engine) decide() *thread {
 	for !e.over {
-		if e.prog.Check != nil {
-			if err := e.prog.Check(); err != nil {
-				e.failWith(KindCheck, err.Error())
-				return nil
-			}
+		if !e.check() {
+			return nil
 		}
 		e.gather()
 		if len(e.opts) == 0 {
@@ -172,7 +186,7 @@ func (e *engine) decide() *thread {
 			return nil
 		}
 		if e.steps++; e.steps > e.opt.MaxSteps {
-			e.failWith(KindLivelock, fmt.Sprintf("not finished after %d steps", e.opt.MaxSteps))
+			e.failWith(KindLivelock, e.tooLong())
 			return nil
 		}
 		i := e.strat.pick(e)

@@ -56,6 +56,8 @@ func (x exhaustive) begin(e *engine) search {
 	if e.opt.Reduce != NoReduction {
 		s.visited = map[uint64]int8{}
 	}
+	e.quiet = e.opt.Reduce == ByHistory && e.mode != AcqRel
+	e.written = map[kind]bool{}
 	e.bound = s.bound
 	return s
 }
@@ -94,6 +96,9 @@ type branch struct {
 
 func (s *treeSearch) another() bool {
 	s.depth, s.leaf = 0, -1
+	if s.e.refuted {
+		s.forget()
+	}
 	if !s.begun {
 		s.begun = true
 		s.path = s.path[:0]
@@ -110,6 +115,16 @@ func (s *treeSearch) another() bool {
 	s.e.bound = s.bound
 	s.nodes, s.head, s.path = s.nodes[:0], 0, s.path[:0]
 	return true
+}
+
+// forget begins the search anew, after a word that counted as still was written.
+func (s *treeSearch) forget() {
+	s.e.refuted = false
+	s.begun = false
+	clear(s.visited)
+	s.nodes, s.head = s.nodes[:0], 0
+	s.bound = min(s.limit, 0)
+	s.e.bound = s.bound
 }
 
 // frontier returns a branch with an alternative that has not been tried, -1 if there is none.
@@ -246,7 +261,7 @@ func Uniform(seed uint64) Strategy { return uniform{seed} }
 func (u uniform) String() string { return fmt.Sprintf("uniform from seed %d", u.from) }
 
 func (u uniform) begin(e *engine) search {
-	e.bound = Unbounded
+	e.bound, e.quiet = Unbounded, false
 	return &uniformSearch{newSource(u.from)}
 }
 
@@ -273,7 +288,7 @@ func PCT(depth int, seed uint64) Strategy { return pct{max(depth, 1), seed} }
 func (p pct) String() string { return fmt.Sprintf("PCT depth %d from seed %d", p.depth, p.from) }
 
 func (p pct) begin(e *engine) search {
-	e.bound = Unbounded
+	e.bound, e.quiet = Unbounded, false
 	return &pctSearch{source: newSource(p.from), depth: p.depth, changes: make([]int, p.depth-1)}
 }
 

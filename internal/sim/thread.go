@@ -40,6 +40,7 @@ type thread struct {
 	status  status
 	guard   *word // what it is about to do needs this word not to be bar
 	bar     value
+	joined  bool    // the next operation follows without a scheduling point, but as a step
 	skip    bool    // the next operation was chosen together with what led to it: no scheduling point before it
 	yielded bool    // gave way: others first
 	free    bool    // switching away from it is not a preemption
@@ -57,6 +58,7 @@ type thread struct {
 	pins   int
 	p      int // P it was last on
 	rand   uint64
+	stamp  uint64 // changes with every operation that could tell others of an object
 	serial uint64 // of its timers
 
 	op      opcode // what it is about to do or does
@@ -103,7 +105,8 @@ func (e *engine) spawn(name string, f func(), origin uint64) *thread {
 	t.reads.clear()
 	t.buf, t.seen = t.buf[:0], t.seen[:0]
 	t.drains = 0
-	t.pins, t.rand, t.serial = 0, 0, 0
+	t.pins, t.rand, t.serial, t.joined = 0, 0, 0, false
+	t.stamp++
 	t.limited, t.late, t.guard = false, false, nil
 	t.p = t.id % len(e.procs)
 	t.op, t.on, t.why = opStart, nil, ""
@@ -202,10 +205,16 @@ func (t *thread) point(op opcode, w *word) {
 			t.fail(KindMisuse, t.name+" would block inside Atomically")
 		}
 	case t.skip && !t.barred():
+	case t.joined && !t.barred():
+		t.count()
 	default:
+		t.joined = false
 		t.giveWay(e.schedule())
 	}
-	t.skip = false
+	t.skip, t.joined = false, false
+	if !op.reads() {
+		t.stamp++
+	}
 	t.advance(op)
 }
 
