@@ -2,8 +2,8 @@
 
 package hq
 
-// ResetForSim makes everything anew that outlives a schedule.
+// ResetForSim makes everything anew that outlives a schedule: a run has few Ps.
 func ResetForSim() {
-	clear(nodes[:])
+	clear(nodes[:32*nodesPerP])
 	clear(slots[:])
 }

@@ -154,7 +154,9 @@ func ResetForSim() {
 	defaultTable = Table{}
 	process = domain{}
 	spaces = atomicUint32{}
-	hq.ResetForSim()
+	if SimRealLocks {
+		hq.ResetForSim()
+	}
 	if sim.Exploring() {
 		sim.Name(&process, "process")
 		defaultTable.prepareForSim("table")
