@@ -89,14 +89,13 @@
 // # Progress and fairness
 //
 // Newcomers barge. A waiter that was woken and lost goes back to the front. Once
-// it has waited handoffAfter the next unlock that wakes hands the mutex over
-// and yields its P to it.
+// it has waited for a slice (Tunables.Slice) the next unlock that wakes hands the
+// mutex over and yields its P to it.
 //
 // # Not guaranteed
 //
-// FIFO order among waiters of less than handoffAfter. That two Unlocks which
-// overlap in time are both reported when only one was due: a plain store cannot
-// tell.
+// FIFO order among waiters of less than a slice. That two Unlocks which overlap
+// in time are both reported when only one was due: a plain store cannot tell.
 
 package sync2
 
@@ -118,10 +117,6 @@ const (
 	tagNode = 1<<16 - 1 // 1 + NUMA node
 	tagCalm = 1 << 16   // one unlock without a waiter
 )
-
-// handoffAfter is for how long a waiter is overtaken, in ns: the starvation
-// threshold of package sync.
-const handoffAfter = 1_000_000
 
 // Tokens of waiters that are woken.
 const (

@@ -34,6 +34,20 @@ func chooseAsymmetric() bool {
 
 func asymmetric() bool { return quietUnlocks.Load() != 0 }
 
+// switchAsymmetric chooses how to unlock from now on and reports whether that is
+// possible. Both ways may be in use at once: setters fence in any case.
+func switchAsymmetric(on bool) bool {
+	switch {
+	case !on:
+		quietUnlocks.Store(0)
+	case !everAsymmetric || asm.HeavyFenceLost():
+		return false
+	default:
+		quietUnlocks.Store(1) // if the call is withdrawn meanwhile, the next setter stores 0 again
+	}
+	return true
+}
+
 // storePlain is a release store that is not ordered before later loads.
 func storePlain(word *atomicUint32, v uint32) {
 	asm.StoreRelease32((*uint32)(unsafe.Pointer(word)), v)

@@ -7,6 +7,8 @@ package sync2
 
 func asymmetric() bool { return false }
 
+func switchAsymmetric(on bool) bool { return on == asymmetric() }
+
 func storePlain(word *atomicUint32, v uint32) { word.Store(v) }
 
 func prepareFence() {}

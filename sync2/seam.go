@@ -23,7 +23,7 @@ func cputicks() int64    { return rt.Cputicks() }
 func now() time.Time { return time.Now() }
 
 // overdue reports whether a waiter has been overtaken for long enough.
-func overdue(waited int64) bool { return waited > handoffAfter }
+func overdue(waited int64) bool { return waited > sliceLength() }
 
 // mutant is a fault that the simulator can put into this package; here none.
 func mutant(string) bool { return false }

@@ -45,7 +45,7 @@ func overdue(waited int64) bool {
 	if sim.Running() {
 		return sim.Choose(2) == 1
 	}
-	return waited > handoffAfter
+	return waited > sliceLength()
 }
 
 func mutant(name string) bool { return sim.Mutant(name) }
@@ -64,6 +64,8 @@ const (
 var simUnlock = symmetric
 
 func asymmetric() bool { return simUnlock != symmetric && sim.Running() }
+
+func switchAsymmetric(on bool) bool { return on == asymmetric() }
 
 func storePlain(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
 

@@ -1,4 +1,4 @@
-//go:build !sync2_std && !sim && !race
+//go:build sync2_std || (!sim && !race)
 
 package sync2
 

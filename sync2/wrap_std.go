@@ -291,3 +291,9 @@ func pollFor(d time.Duration, try func() bool) bool {
 	}
 	return true
 }
+
+// What sync.Mutex does cannot be tuned.
+
+func asymmetric() bool { return false }
+
+func switchAsymmetric(on bool) bool { return on == asymmetric() }

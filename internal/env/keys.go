@@ -39,6 +39,13 @@ func find(name string) (key, bool) {
 	return keys[i], true
 }
 
+// Allowed reports whether key, a row of the table, may have value, and says what
+// is allowed, for callers that take the same settings by another way.
+func Allowed(key, value string) (allowed string, ok bool) {
+	k, _ := find(key)
+	return k.allowed, k.valid(value)
+}
+
 func names() string {
 	list := make([]string, len(keys))
 	for i, k := range keys {
