@@ -41,6 +41,7 @@ var commands = []command{
 	{"rwmutex", "RWMutex: readers, mixtures, writers and their waits.", &rwmutexCmd{}, nil},
 	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
 	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
+	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }
 
@@ -172,6 +173,7 @@ func (b *bench) run(name string, tables func(procs int) []tableSpec) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	fmt.Fprintf(b.stdout, "measuring for about %v\n", p.total(specs).Round(time.Second))
 	bar := newProgress(b.stderr)
 	p.progress = bar.show
 	r, measureErr := measure(ctx, p, specs)

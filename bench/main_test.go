@@ -74,6 +74,7 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"mutex", "nonesuch"}, "nonesuch"},
 		{[]string{"mutex", "-g", "0"}, "-g 0"},
 		{[]string{"mutex", "-g", "many"}, "many"},
+		{[]string{"tune", "-slice", "1ns"}, "Tunables.Slice cannot be 1ns"},
 		{[]string{"-d", "soon"}, "soon"},
 		{[]string{"-d", "1ns"}, "-d 1ns"},
 		{[]string{"-d=-5s"}, "-d -5s"},
@@ -155,6 +156,7 @@ func TestEachCommand_Runs(t *testing.T) {
 		"rwmutex":   `Read/|Wait|WriteAlone`,
 		"cond":      `in=100/held=0|PingPong`,
 		"waitgroup": `n=10$|AddDone/g=1$`,
+		"tune":      `g=2/in=20/`,
 	} {
 		status, stdout, stderr := start(t, command, "-samples", "6", "-d", "5ms", "-filter", pattern, "-out", dir)
 		if status != 0 || stderr != "" || !strings.Contains(stdout, "targets: ") {

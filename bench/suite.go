@@ -37,6 +37,14 @@ var implementations = map[string]workload.Set{
 	peerRBMutex:   peer.RBMutex,
 }
 
+// implementation returns the workloads of an arm. What is no name of an implementation is sync2 with other tunables.
+func implementation(arm string) workload.Set {
+	if set, ok := implementations[arm]; ok {
+		return set
+	}
+	return ours.Set
+}
+
 // A tableSpec is a table to measure.
 type tableSpec struct {
 	name, title, note string
@@ -54,6 +62,9 @@ type cell struct {
 	peers       []string
 	job         func(workload.Set) harness.Job
 	rows        []rowSpec
+
+	// prepare, if not nil, runs before each sample of an implementation, and what it returns after it.
+	prepare func(arm string) (restore func())
 }
 
 // A rowSpec is one measure of a cell.
@@ -104,6 +115,16 @@ func (p *plan) cost(c *cell) time.Duration {
 	return (o.Duration + o.Warmup) * time.Duration(len(c.arms()))
 }
 
+// total is the time that all cells are planned to take.
+func (p *plan) total(specs []tableSpec) (sum time.Duration) {
+	for _, spec := range specs {
+		for i := range spec.cells {
+			sum += p.cost(&spec.cells[i]) * time.Duration(p.rounds)
+		}
+	}
+	return sum
+}
+
 // series are the samples of one cell by implementation. The slices grow together: a round is in all or in none.
 type series map[string][]harness.Sample
 
@@ -130,12 +151,12 @@ func measure(ctx context.Context, p plan, specs []tableSpec) (*result.Result, er
 
 // rounded returns the series of each cell of each table.
 func (p *plan) rounded(ctx context.Context, specs []tableSpec) ([][]series, error) {
-	var done, total time.Duration
+	var done time.Duration
+	total := p.total(specs)
 	measured := make([][]series, len(specs))
 	for i, spec := range specs {
-		for j := range spec.cells {
+		for range spec.cells {
 			measured[i] = append(measured[i], series{})
-			total += p.cost(&spec.cells[j]) * time.Duration(p.rounds)
 		}
 	}
 	rig := new(harness.Rig)
@@ -188,8 +209,11 @@ func (c *cell) round(ctx context.Context, rig *harness.Rig, o harness.Options) (
 const attempts = 10
 
 func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harness.Options) (harness.Sample, error) {
+	if c.prepare != nil {
+		defer c.prepare(arm)()
+	}
 	for range attempts {
-		s, err := rig.Run(ctx, c.job(implementations[arm]), o)
+		s, err := rig.Run(ctx, c.job(implementation(arm)), o)
 		if err != nil || s.Ops > 0 && (!o.Timed || s.Waits.Count > 0) {
 			return s, err
 		}

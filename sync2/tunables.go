@@ -11,6 +11,10 @@ import (
 // them alone, or set the environment variable SYNC2, of which this package obeys
 // slice, spin and asymmetric; [SetTunables] is for tests and measurements. Under
 // the build tag sync2_std they have no effect.
+//
+// That the defaults are good ones shows
+//
+//	go run ./bench tune
 type Tunables struct {
 	// Slice is how long a waiter is overtaken before the mutex is handed to it:
 	// 1us to 1s, by default 1ms, which is the starvation threshold of package

@@ -39,6 +39,7 @@ func method(r *result.Result) string {
 			break
 		}
 	}
+	s += fmt.Sprintf("; took %v", time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
 	return s + fmt.Sprintf("; a step of work is %.2f ns; intervals are 95 %%", r.StepNS)
 }
 
