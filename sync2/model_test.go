@@ -126,40 +126,22 @@ func TestModelMutex(t *testing.T) {
 	}
 }
 
-// A checker that has never found anything is not trusted: each fault that is
-// seeded in mutex.go is found on the program named here.
-func TestMutants(t *testing.T) {
-	defer backToReality()
-	fence, ordered := modes[1], modes[2]
-	three := []string{"L", "L", "L"}
-	mutants := []struct {
-		name     string
-		mode     mode
-		scripts  []string
-		strategy sim.Strategy
-	}{
-		{"mutex: no fence", fence, []string{"LL", "LL"}, sim.Exhaustive(2)},
-		{"mutex: no second look at tag", fence, three, sim.Exhaustive(2)},
-		{"mutex: tag not validated", fence, three, sim.Exhaustive(2)},
-		{"mutex: state not validated", fence, three, sim.Exhaustive(2)},
-		{"mutex: quiet without a look at the queue", fence, three, sim.Exhaustive(2)},
-		{"mutex: race path without a fence", fence, three, sim.Exhaustive(2)},
-		{"mutex: setter does not look", fence, three, sim.Exhaustive(2)},
-		{"mutex: look before the fence", fence, three, sim.Exhaustive(2)},
-		{"mutex: woken waiter does not re-arm", fence, three, sim.Uniform(1)},
-		{"mutex: handoff does not re-arm", ordered, three, sim.Uniform(1)},
-		{"mutex: any tag validated", fence, []string{"LL", "L", "L"}, sim.Uniform(1)},
+// The faults that are seeded in mutex.go, and what finds each.
+var (
+	fenceMode, orderedMode = modes[1], modes[2]
+	three                  = mutexProgram("L", "L", "L")
+
+	mutexMutants = []seeded{
+		{"mutex: no fence", fenceMode, mutexProgram("LL", "LL"), sim.Exhaustive(2)},
+		{"mutex: no second look at tag", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: tag not validated", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: state not validated", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: quiet without a look at the queue", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: race path without a fence", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: setter does not look", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: look before the fence", fenceMode, three, sim.Exhaustive(2)},
+		{"mutex: woken waiter does not re-arm", fenceMode, three, sim.Uniform(1)},
+		{"mutex: handoff does not re-arm", orderedMode, three, sim.Uniform(1)},
+		{"mutex: any tag validated", fenceMode, mutexProgram("LL", "L", "L"), sim.Uniform(1)},
 	}
-	killed := 0
-	for _, m := range mutants {
-		r := sim.Explore(m.mode.on(mutexProgram(m.scripts...)), sim.Options{Strategy: m.strategy,
-			Memory: m.mode.memory, Nodes: []int{0, 1, 0}, Time: 30 * time.Second, Budget: 5_000_000, Mutant: m.name})
-		if r.Failure == nil {
-			t.Errorf("%s survived: %s", m.name, r)
-			continue
-		}
-		killed++
-		t.Logf("%s: %s", m.name, r)
-	}
-	t.Logf("mutants: %d killed, %d survived", killed, len(mutants)-killed)
-}
+)
