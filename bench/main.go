@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -42,20 +43,21 @@ var commands = []command{
 	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
 	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
 	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
+	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }
 
 // commonFlags are the flags of every command.
 type commonFlags struct {
 	Quick   bool          `help:"A few seconds instead of minutes: short samples, and only as many as an interval needs."`
-	D       time.Duration `short:"d" name:"duration" placeholder:"TIME" help:"Length of a sample; timed waits take twice as long. Default 90ms to 100ms, -quick 30ms."`
+	D       time.Duration `short:"d" name:"duration" placeholder:"TIME" help:"Length of a sample; timed waits take twice as long. Default 90ms to 100ms, -quick 30ms; of torture and service see their help."`
 	Turn    time.Duration `default:"20us" help:"While waits are timed, a goroutine that does not block lets others run after this time; 0: never, and Go's 10 ms time slice is what is measured."`
 	Samples int           `placeholder:"N" help:"Samples of each row, at least 6. Default 10 (headline 12), -quick 6."`
 	Procs   []int         `placeholder:"N" help:"Repeat everything with these values of GOMAXPROCS."`
 	Filter  string        `placeholder:"REGEXP" help:"Measure only the rows whose name matches, such as g=16/ or RWMutexRead."`
 	Check   bool          `help:"Compare with the targets; exit with status 1 if one is missed."`
 	JSON    string        `name:"json" placeholder:"FILE" help:"Write the result to this file as well."`
-	Out     string        `placeholder:"DIR" help:"Directory of the report. Default bench/out of this repository."`
+	Out     string        `short:"o" placeholder:"DIR" help:"Directory of the report. Default bench/out of this repository."`
 }
 
 // bench is what a command gets: the flags and where to print.
@@ -169,20 +171,30 @@ func (b *bench) run(name string, tables func(procs int) []tableSpec) error {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 
-	// The first interrupt ends the measurement, a second one the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := untilInterrupt()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	fmt.Fprintf(b.stdout, "measuring for about %v\n", p.total(specs).Round(time.Second))
 	bar := newProgress(b.stderr)
 	p.progress = bar.show
 	r, measureErr := measure(ctx, p, specs)
 	bar.clear()
+	return b.publish(r, out, measureErr)
+}
 
-	if err := report.Text(b.stdout, r, report.TextOptions{Verdicts: b.Check || name != "headline"}); err != nil {
+// untilInterrupt returns a context that the first interrupt ends; a second one ends the process.
+func untilInterrupt() (ctx context.Context, stop context.CancelFunc) {
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// publish prints the result, writes its report if there is something in it, and returns what the command comes to:
+// failure, if not nil, is why the measurement ended early.
+func (b *bench) publish(r *result.Result, out output, failure error) error {
+	if err := report.Text(b.stdout, r, report.TextOptions{Verdicts: b.Check || r.Command != "headline"}); err != nil {
 		return err
 	}
-	if len(r.Tables) > 0 {
+	if len(r.Tables)+len(r.Sheets) > 0 {
 		if err := out.write(r); err != nil {
 			return err
 		}
@@ -191,8 +203,8 @@ func (b *bench) run(name string, tables func(procs int) []tableSpec) error {
 	switch {
 	case r.Interrupted:
 		return errInterrupted
-	case measureErr != nil:
-		return measureErr
+	case failure != nil:
+		return failure
 	case b.Check && r.Count(result.Missed) > 0:
 		return errMissed
 	}

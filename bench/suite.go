@@ -134,10 +134,9 @@ type series map[string][]harness.Sample
 //
 // If the context ends, or a job fails, it returns what it has with the error.
 func measure(ctx context.Context, p plan, specs []tableSpec) (*result.Result, error) {
-	r := &result.Result{
-		Format: result.Format, Command: p.command, Started: time.Now(), Environment: environ.Read(),
-		StepNS: harness.StepTime(), Samples: p.rounds, SampleNS: int64(p.duration), TimedNS: int64(p.timed), TurnNS: int64(p.turn),
-	}
+	r := newResult(p.command)
+	r.StepNS = harness.StepTime()
+	r.Samples, r.SampleNS, r.TimedNS, r.TurnNS = p.rounds, int64(p.duration), int64(p.timed), int64(p.turn)
 	measured, err := p.rounded(ctx, specs)
 	for i, spec := range specs {
 		if t := spec.table(measured[i]); len(t.Rows) > 0 {
@@ -147,6 +146,11 @@ func measure(ctx context.Context, p plan, specs []tableSpec) (*result.Result, er
 	r.Interrupted = errors.Is(err, context.Canceled)
 	r.Seconds = time.Since(r.Started).Seconds()
 	return r, err
+}
+
+// newResult returns the result of a command that begins now.
+func newResult(command string) *result.Result {
+	return &result.Result{Format: result.Format, Command: command, Started: time.Now(), Environment: environ.Read()}
 }
 
 // rounded returns the series of each cell of each table.

@@ -2,6 +2,7 @@ package report
 
 import (
 	_ "embed"
+	"fmt"
 	"html/template"
 	"io"
 
@@ -11,7 +12,16 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Parse(pageText))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"seconds": seconds}).Parse(pageText))
+
+// seconds is how long all parts took.
+func seconds(parts []part) string {
+	sum := 0.0
+	for _, p := range parts {
+		sum += p.Result.Seconds
+	}
+	return fmt.Sprintf("%.0f s", sum)
+}
 
 // section is a table as the page shows it.
 type section struct {
@@ -39,21 +49,30 @@ type plotted struct {
 // legend is a name in the colour of the style sheet's class.
 type legend struct{ Class, Name string }
 
-// HTML writes the results as one page that needs nothing else: no script, no font, no image from elsewhere.
+// part is what the page shows of one result.
+type part struct {
+	Result     *result.Result
+	Method     string
+	Conclusion string
+	Sections   []section
+}
+
+// HTML writes the results as one page that needs nothing else: no script, no font, no image from elsewhere. The
+// environment is that of the first.
 func HTML(w io.Writer, results ...*result.Result) error {
-	type part struct {
-		Result     *result.Result
-		Method     string
-		Conclusion string
-		Settings   map[string]string
-		Sections   []section
-	}
 	var parts []part
 	for _, r := range results {
 		o := TextOptions{Verdicts: true}
-		p := part{Result: r, Method: method(r), Conclusion: conclusion(r, o), Settings: r.Environment.Settings}
+		p := part{Result: r, Method: method(r), Conclusion: conclusion(r, o)}
 		for _, t := range r.Tables {
 			s, err := sectionOf(t, o)
+			if err != nil {
+				return err
+			}
+			p.Sections = append(p.Sections, s)
+		}
+		for _, sheet := range r.Sheets {
+			s, err := sectionOfSheet(sheet)
 			if err != nil {
 				return err
 			}
@@ -64,6 +83,29 @@ func HTML(w io.Writer, results ...*result.Result) error {
 	return page.Execute(w, parts)
 }
 
+func sectionOfSheet(sheet result.Sheet) (section, error) {
+	s := section{ID: sheet.Name, Title: sheet.Title, Note: sheet.Note, Head: sheet.Columns}
+	for _, p := range sheet.Plots {
+		drawn, err := drawPlot(p)
+		if err != nil {
+			return section{}, err
+		}
+		s.Plots = append(s.Plots, drawn)
+	}
+	for _, cells := range sheet.Rows {
+		s.Rows = append(s.Rows, pageRow{Cells: pageCells(s.Head, cells)})
+	}
+	return s, nil
+}
+
+func pageCells(head, texts []string) []pageCell {
+	var cells []pageCell
+	for i, text := range texts {
+		cells = append(cells, pageCell{Head: head[i], Text: text})
+	}
+	return cells
+}
+
 func sectionOf(t result.Table, o TextOptions) (section, error) {
 	plots, err := plotsOf(t)
 	if err != nil {
@@ -72,11 +114,7 @@ func sectionOf(t result.Table, o TextOptions) (section, error) {
 	text := tableText(t, o)
 	s := section{ID: t.Name, Title: t.Title, Note: t.Note, Head: text[0], Plots: plots}
 	for i, cells := range text[1:] {
-		row := pageRow{Verdict: t.Rows[i].Verdict, Mean: t.Rows[i].Mean}
-		for j, cell := range cells {
-			row.Cells = append(row.Cells, pageCell{Head: s.Head[j], Text: cell})
-		}
-		s.Rows = append(s.Rows, row)
+		s.Rows = append(s.Rows, pageRow{Verdict: t.Rows[i].Verdict, Mean: t.Rows[i].Mean, Cells: pageCells(s.Head, cells)})
 	}
 	return s, nil
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"image/color"
-	"math"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/hqsync/hqsync/bench/internal/result"
@@ -25,10 +23,11 @@ var (
 	faintColor  = color.RGBA{2, 2, 2, 255}
 	ourColor    = color.RGBA{3, 3, 3, 255}
 	syncColor   = color.RGBA{4, 4, 4, 255}
-	peerColors  = []color.RGBA{{5, 5, 5, 255}, {6, 6, 6, 255}}
+	peerColors  = []color.RGBA{{5, 5, 5, 255}, {6, 6, 6, 255}, {7, 7, 7, 255}, {8, 8, 8, 255}, {9, 9, 9, 255}, {10, 10, 10, 255}}
 	styleColors = strings.NewReplacer(
 		"#010101", "var(--ink)", "#020202", "var(--faint)", "#030303", "var(--ours)", "#040404", "var(--sync)",
-		"#050505", "var(--peer1)", "#060606", "var(--peer2)",
+		"#050505", "var(--peer1)", "#060606", "var(--peer2)", "#070707", "var(--peer3)", "#080808", "var(--peer4)",
+		"#090909", "var(--peer5)", "#0A0A0A", "var(--peer6)",
 	)
 )
 
@@ -52,14 +51,12 @@ func plotsOf(t result.Table) ([]plotted, error) {
 			SVG:     svg,
 		})
 	}
-	for _, rows := range perMeasure(t.Rows) {
-		for _, curve := range curvesOf(rows) {
-			svg, err := lines(curve, t.Peers)
-			if err != nil {
-				return nil, err
-			}
-			plots = append(plots, plotted{curve.caption, legendOf(t.Peers), svg})
+	for _, p := range derivedPlots(t) {
+		drawn, err := drawPlot(p)
+		if err != nil {
+			return nil, err
 		}
+		plots = append(plots, drawn)
 	}
 	return plots, nil
 }
@@ -217,111 +214,6 @@ func (ratioTicks) Ticks(lo, hi float64) []plot.Tick {
 		}
 	}
 	return ticks
-}
-
-// curve is one measure against the number of goroutines, all else the same.
-type curve struct {
-	caption string
-	rows    []result.Row
-}
-
-// curvesOf divides the rows by all their parameters but the number of goroutines. Fewer than three make no curve.
-func curvesOf(rows []result.Row) []curve {
-	var found []curve
-	at := map[string]int{}
-	for _, row := range rows {
-		if row.Mean || row.Params["g"] == 0 || row.Against != result.Sync {
-			continue
-		}
-		key := fmt.Sprintf("%d steps inside, %d outside", row.Params["in"], row.Params["out"])
-		i, known := at[key]
-		if !known {
-			i = len(found)
-			at[key] = i
-			found = append(found, curve{caption: fmt.Sprintf("%s in ns against goroutines: %s.", valueName(row.Measure), key)})
-		}
-		found[i].rows = append(found[i].rows, row)
-	}
-	return slices.DeleteFunc(found, func(c curve) bool { return len(c.rows) < 3 })
-}
-
-func valueName(m result.Measure) string {
-	if isWait(m) {
-		return string(m)
-	}
-	return "time per section"
-}
-
-// legendOf names the lines of a curve plot, in the classes that lines gives them.
-func legendOf(peers []string) []legend {
-	names := []legend{{"sync", "● " + result.Sync}, {"ours", "● " + result.Sync2}}
-	for i, peer := range peers {
-		names = append(names, legend{fmt.Sprintf("peer%d", 1+i%len(peerColors)), "● " + peer})
-	}
-	return names
-}
-
-// lines draws a curve for each implementation, both axes logarithmic.
-func lines(c curve, peers []string) (template.HTML, error) {
-	p := newPlot()
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.Y.Tick.Marker = decadeTicks{}
-	p.X.Padding, p.Y.Padding = 4, 4
-	var ticks plot.ConstantTicks
-	for _, row := range c.rows {
-		g := row.Params["g"]
-		ticks = append(ticks, plot.Tick{Value: float64(g), Label: fmt.Sprint(g)})
-	}
-	p.X.Tick.Marker = ticks
-	names := append([]string{result.Sync, result.Sync2}, peers...)
-	colors := append([]color.RGBA{syncColor, ourColor}, peerColors...)
-	lo, hi := math.Inf(1), 0.0
-	for i, name := range names {
-		var points plotter.XYs
-		for _, row := range c.rows {
-			if e := row.Values[name]; e.N > 0 && e.Median > 0 {
-				points = append(points, plotter.XY{X: float64(row.Params["g"]), Y: e.Median})
-				lo, hi = min(lo, e.Median), max(hi, e.Median)
-			}
-		}
-		if len(points) == 0 {
-			continue
-		}
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return "", err
-		}
-		line.Color, line.Width = colors[i%len(colors)], 1.5
-		dots.GlyphStyle = draw.GlyphStyle{Color: colors[i%len(colors)], Radius: 2.5, Shape: draw.CircleGlyph{}}
-		p.Add(line, dots)
-	}
-	// At least a factor of two, so that noise does not fill the plot.
-	if hi < 2*lo {
-		middle := math.Sqrt(lo * hi)
-		lo, hi = middle/math.Sqrt2, middle*math.Sqrt2
-	}
-	p.Y.Min, p.Y.Max = lo/1.1, hi*1.1
-	return svgOf(p, plotWidth, 200, c.caption)
-}
-
-// decadeTicks marks round times, the fewer of a decade the more decades there are.
-type decadeTicks struct{}
-
-func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
-	for _, factors := range [][]float64{{1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8}, {1, 2, 5}, {1}} {
-		var ticks []plot.Tick
-		for exponent := math.Floor(math.Log10(lo)); exponent <= math.Ceil(math.Log10(hi)); exponent++ {
-			for _, factor := range factors {
-				if v := factor * math.Pow(10, exponent); lo <= v && v <= hi {
-					ticks = append(ticks, plot.Tick{Value: v, Label: nanoseconds(v)})
-				}
-			}
-		}
-		if len(ticks) <= 8 {
-			return ticks
-		}
-	}
-	return plot.LogTicks{Prec: 1}.Ticks(lo, hi)
 }
 
 var svgSize = regexp.MustCompile(`<svg width="[^"]*" height="[^"]*"`)

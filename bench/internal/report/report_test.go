@@ -51,6 +51,16 @@ func sample(n int) *result.Result {
 			{Name: "headline", Title: "Headline", Note: "n", Rows: []result.Row{row("Mutex, uncontended", result.Speed, 0, 12, 0.55, result.AtLeast(1.67))}},
 			grid, waits,
 		},
+		Sheets: []result.Sheet{{
+			Name: "sheet", Title: "Sheet", Note: "model & <measurement>", Columns: []string{"", "threads", "gain"}, Rows: [][]string{{"8", "1", "19 %"}, {"16", "2", "13 %"}},
+			Plots: []result.Plot{{
+				Caption: "Gain.", X: result.Axis{Name: "threads", Log: true}, Y: result.Axis{Name: "%"},
+				Series: []result.Series{
+					{Name: "model", X: []float64{8, 16, 32}, Y: []float64{20, 10, -5}, Lo: []float64{18, 8, -7}, Hi: []float64{21, 12, -1}},
+					{Name: "model, published", X: []float64{8, 16, 32}, Y: []float64{19, 13, 8}, Dashed: true},
+				},
+			}},
+		}},
 	}
 }
 
@@ -90,18 +100,20 @@ func TestHTML_IsOneWholePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		balanced(t, page)
-		if sections := elements(doc, "section"); len(sections) != len(r.Tables) {
-			t.Errorf("%d sections, want %d", len(sections), len(r.Tables))
+		wantRows := []int{len(r.Tables[0].Rows), len(r.Tables[1].Rows), len(r.Tables[2].Rows), len(r.Sheets[0].Rows)}
+		sections := elements(doc, "section")
+		if len(sections) != len(wantRows) {
+			t.Fatalf("%d sections, want %d", len(sections), len(wantRows))
 		}
-		for i, section := range elements(doc, "section") {
-			if rows := elements(section, "tr"); len(rows) != 1+len(r.Tables[i].Rows) {
-				t.Errorf("table %d has %d rows, want %d and a header", i, len(rows), len(r.Tables[i].Rows))
+		for i, section := range sections {
+			if rows := elements(section, "tr"); len(rows) != 1+wantRows[i] {
+				t.Errorf("section %d has %d rows, want %d and a header", i, len(rows), wantRows[i])
 			}
 		}
-		// A dot plot for each table, a curve for the grid and one for the waits.
+		// A dot plot for each table, the fairness of each, a curve for the grid and one for the waits, and the sheet's.
 		svgs := elements(doc, "svg")
-		if len(svgs) != 5 {
-			t.Errorf("%d plots, want 5", len(svgs))
+		if len(svgs) != 8 {
+			t.Errorf("%d plots, want 8", len(svgs))
 		}
 		for i, svg := range svgs {
 			if len(elements(svg, "path")) < 4 || len(elements(svg, "text")) < 2 {
@@ -117,7 +129,7 @@ func TestHTML_IsOneWholePage(t *testing.T) {
 			t.Error("the environment or a note is not shown as it was written")
 		}
 		// A colour that stayed as it was drawn would be black on black.
-		for _, left := range []string{"#01", "#02", "#03", "#04", "#05", "#06", "<?xml"} {
+		for _, left := range []string{"#01", "#02", "#03", "#04", "#05", "#06", "#07", "<?xml"} {
 			if strings.Contains(page, left) {
 				t.Errorf("page still has %q", left)
 			}
@@ -188,7 +200,7 @@ func TestText_ShowsRatiosWithTheirIntervals(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := b.String()
-	for _, want := range []string{"Headline", "Grid", "Waits", "geometric mean", "channel", "sync/sync", "noise gauge", ">= 0.95x", "met", "step of work is 1.60 ns",
+	for _, want := range []string{"Headline", "Grid", "Waits", "Sheet", "19 %", "geometric mean", "channel", "sync/sync", "noise gauge", ">= 0.95x", "met", "step of work is 1.60 ns",
 		"turns of 20µs", "targets: ", ".61 .52", fmt.Sprintf("%.2fx", r.Tables[0].Rows[0].Ratio.Median)} {
 		if !strings.Contains(out, want) {
 			t.Errorf("text lacks %q:\n%s", want, out)

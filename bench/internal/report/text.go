@@ -21,17 +21,30 @@ type TextOptions struct {
 // Text prints the result: environment, a table each, and what the noise gauge says.
 func Text(w io.Writer, r *result.Result, o TextOptions) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s\n", r.Environment, method(r))
+	fmt.Fprintf(&b, "%s\n", r.Environment)
+	if m := method(r); m != "" {
+		fmt.Fprintf(&b, "%s\n", m)
+	}
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n%s (%s)\n", t.Title, t.Note)
 		b.WriteString(layout(tableText(t, o)))
 	}
-	fmt.Fprintf(&b, "\n%s\n", conclusion(r, o))
+	for _, s := range r.Sheets {
+		fmt.Fprintf(&b, "\n%s (%s)\n", s.Title, s.Note)
+		b.WriteString(layout(append([][]string{s.Columns}, s.Rows...)))
+	}
+	if c := conclusion(r, o); c != "" {
+		fmt.Fprintf(&b, "\n%s\n", c)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// method says how the tables were measured.
 func method(r *result.Result) string {
+	if r.Samples == 0 {
+		return ""
+	}
 	s := fmt.Sprintf("%d interleaved samples of %v each", r.Samples, time.Duration(r.SampleNS))
 	for _, t := range r.Tables {
 		if len(t.Rows) > 0 && isWait(t.Rows[0].Measure) {
@@ -55,10 +68,10 @@ func conclusion(r *result.Result, o TextOptions) string {
 		lines = append(lines, fmt.Sprintf("noise gauge, sync against itself: median %.2fx, rows from %.2fx to %.2fx; %d of %d intervals hold 1.00",
 			g.Median, g.Lo, g.Hi, g.Holding, g.Rows))
 	}
-	if len(r.Tables) == 0 {
+	if len(r.Tables)+len(r.Sheets) == 0 {
 		lines = append(lines, "nothing was measured to the end")
 	}
-	if o.Verdicts {
+	if o.Verdicts && len(r.Tables) > 0 {
 		lines = append(lines, fmt.Sprintf("targets: %d met, %d within noise, %d missed, %d undecided",
 			r.Count(result.Met), r.Count(result.Noise), r.Count(result.Missed), r.Count(result.Undecided)))
 	}

@@ -37,6 +37,7 @@ type Result struct {
 	TurnNS      int64       `json:"turn_ns"` // while waits are timed
 	Interrupted bool        `json:"interrupted"`
 	Tables      []Table     `json:"tables"`
+	Sheets      []Sheet     `json:"sheets,omitempty"`
 }
 
 // A Table is a set of rows that belong together.

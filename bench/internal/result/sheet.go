@@ -1,0 +1,37 @@
+package result
+
+// A Sheet is a section of a report that compares something else than sync2 with sync: text in columns, and plots.
+type Sheet struct {
+	Name    string     `json:"name"`
+	Title   string     `json:"title"`
+	Note    string     `json:"note"` // what the rows are and how to read them
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"` // as many cells as there are columns; the first column names the row
+	Plots   []Plot     `json:"plots,omitempty"`
+}
+
+// A Plot shows series of points over one axis.
+type Plot struct {
+	Caption string   `json:"caption"`
+	X       Axis     `json:"x"`
+	Y       Axis     `json:"y"`
+	Series  []Series `json:"series"`
+}
+
+// An Axis has a name with its unit.
+type Axis struct {
+	Name string `json:"name"`
+	Log  bool   `json:"log,omitempty"` // all values are above 0
+	// Names, if not empty, stand at 0, 1, 2... instead of numbers.
+	Names []string `json:"names,omitempty"`
+}
+
+// A Series is a line of a plot. Lo and Hi, if there are any, are an interval for each point.
+type Series struct {
+	Name   string    `json:"name"`
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"`
+	Lo     []float64 `json:"lo,omitempty"`
+	Hi     []float64 `json:"hi,omitempty"`
+	Dashed bool      `json:"dashed,omitempty"` // of another source than the solid lines, such as published figures
+}
