@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hqsync/hqsync/internal/race"
 )
 
 // sharedBuffer is written by the session and the watchdog.
@@ -78,6 +80,9 @@ func TestSoundLocks_Pass(t *testing.T) {
 
 func TestBrokenLocks_Fail(t *testing.T) {
 	for name, want := range map[string]string{"busted": "exclusion: ", "forgetful": "progress: "} {
+		if name == "busted" && race.Enabled {
+			continue // the race detector finds the two owners, and fails the test for it
+		}
 		begin := time.Now()
 		_, log, dump, err := run(t, Config{Locks: name, Duration: time.Minute, Patience: 3 * time.Second, Without: []string{"stop"}})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
