@@ -4,7 +4,9 @@ package sync2
 
 import (
 	"math/bits"
+	"runtime"
 
+	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/parking"
 )
@@ -16,22 +18,26 @@ import (
 const (
 	calmMost   = 1 << 31 // tag from here on: 2^15 unlocks in a row without a waiter
 	quietAfter = 5 * 1_000_000
-	maxGrowth  = 6
+	maxGrowth  = 3
 	soon       = 20 // episodes follow soon if there are fewer lengths of an episode between them
 )
 
 // episodes remembers when the current episode of some mutex began, and how
 // often it grew: nanoseconds in the high bits, growth in the low ones. Mutexes
 // share a slot by their address; that makes an episode longer, at worst.
-var episodes [256]atomicUint64
+var episodes [slots]atomicUint64
 
 const growthMask = 7
 
-func episodeOf(m *Mutex) *atomicUint64 {
+func episodeOf(m *Mutex) *atomicUint64 { return &episodes[slotOf(m)] }
+
+// slotOf is where m is remembered outside of its 8 bytes.
+func slotOf(m *Mutex) uint64 {
 	const golden = 0x9E3779B97F4A7C15
-	addr := uint64(parking.AddrOf(m))
-	return &episodes[addr*golden>>(64-bits.Len(uint(len(episodes)-1)))]
+	return uint64(parking.AddrOf(m)) * golden >> (64 - bits.Len(slots-1))
 }
+
+const slots = 256
 
 // noteEpisode records that m has become contended.
 func noteEpisode(m *Mutex) {
@@ -50,4 +56,53 @@ func noteEpisode(m *Mutex) {
 func quietAllowed(m *Mutex) bool {
 	e := episodeOf(m).Load()
 	return uint64(rt.Nanotime())-e&^growthMask > quietAfter<<(e&growthMask)
+}
+
+// overtakenFor is how long a waiter is overtaken, in ns, before the mutex may be
+// handed to it: the starvation threshold of package sync.
+const overtakenFor = 1_000_000
+
+// turns remembers when some mutex was last handed over, in ns. Mutexes share a
+// slot by their address; then a waiter waits longer, at worst.
+var turns [slots]atomicUint64
+
+// overdue reports whether m is to be handed to a waiter that has waited for so
+// long. If all have waited long, as with very many goroutines, handing over at
+// every unlock would make each section cost a switch: hence the slices.
+func overdue(m *Mutex, waited int64) bool {
+	if waited <= overtakenFor {
+		return false
+	}
+	last, now := &turns[slotOf(m)], uint64(rt.Nanotime())
+	if now-last.Load() < uint64(sliceLength()) {
+		return false
+	}
+	last.Store(now)
+	return true
+}
+
+// processors is GOMAXPROCS, or the number of CPUs if that is less, as it was in
+// the last 10 ms: to ask the runtime takes its scheduler's lock.
+var processors, processorsRead atomicUint64
+
+// parallel reports whether the owner of a mutex may be running while a contender
+// looks at it.
+func parallel() bool {
+	if now := asm.Ticks(); now-processorsRead.Load() > 10_000*asm.TicksPerMicrosecond() {
+		processorsRead.Store(now)
+		processors.Store(uint64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
+	}
+	return processors.Load() > 1
+}
+
+// busy reports whether others write to m all the time, as owners of short
+// sections do. A load takes long if another CPU has written to the cache line
+// since the last one, here 50 ns ago.
+func (m *Mutex) busy() bool {
+	const fromCache = 40 // ns, at most, with two readings of the clock
+	m.state.Load()
+	asm.Pause(2)
+	begin := asm.Ticks()
+	m.state.Load()
+	return (asm.Ticks()-begin)*1000 > fromCache*asm.TicksPerMicrosecond()
 }

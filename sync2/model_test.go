@@ -62,7 +62,7 @@ func mutexProgram(scripts ...string) sim.Program {
 			for _, script := range scripts {
 				want += len(script)
 			}
-			sim.Name(&m.state, "state", "locked", "parked", "awake")
+			sim.Name(&m.state, "state", "locked", "parked")
 		},
 		Final: func() error {
 			if st := m.state.Load(); st&^mutexParked != 0 {
@@ -124,6 +124,19 @@ func TestModelMutex(t *testing.T) {
 			})
 		}
 	}
+	if testing.Short() {
+		return
+	}
+	for _, scripts := range [][]string{{"LL", "LL", "L"}, {"DL", "L", "L"}, {"D", "D", "L", "L"}, {"LL", "L", "L", "L"}} {
+		for _, m := range modes {
+			for _, s := range []sim.Strategy{sim.PCT(3, 1), sim.Uniform(1)} {
+				t.Run(fmt.Sprint(m.name, scripts, s), func(t *testing.T) {
+					sim.Run(t, m.on(mutexProgram(scripts...)), sim.Options{Strategy: s,
+						Memory: m.memory, Nodes: []int{0, 1, 0}, Time: 60 * time.Second, Budget: 100_000})
+				})
+			}
+		}
+	}
 }
 
 // The faults that are seeded in mutex.go, and what finds each.
@@ -140,8 +153,10 @@ var (
 		{"mutex: race path without a fence", fenceMode, three, sim.Exhaustive(2)},
 		{"mutex: setter does not look", fenceMode, three, sim.Exhaustive(2)},
 		{"mutex: look before the fence", fenceMode, three, sim.Exhaustive(2)},
-		{"mutex: woken waiter does not re-arm", fenceMode, three, sim.Uniform(1)},
-		{"mutex: handoff does not re-arm", orderedMode, three, sim.Uniform(1)},
+		{"mutex: duty not paid", orderedMode, three, sim.Exhaustive(2)},
+		{"mutex: awake does not look", orderedMode, three, sim.Exhaustive(2)},
+		{"mutex: awake stays", orderedMode, three, sim.Exhaustive(2)},
+		{"mutex: leaver drops its duty", modes[0], mutexProgram("D", "LL", "L"), sim.Exhaustive(3)},
 		{"mutex: any tag validated", fenceMode, mutexProgram("LL", "L", "L"), sim.Uniform(1)},
 	}
 )

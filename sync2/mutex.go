@@ -18,8 +18,10 @@
 // The unlock that wakes somebody takes the parked bit away, and the woken
 // goroutine sets it again if others are queued (a cascade): a bit that stays set
 // while anybody is queued sends every unlock into the bucket and costs 2-40x
-// under contention. While a contender is awake, unlocks wake nobody else (the
-// awake bit). And a waiter that has waited long is handed the mutex.
+// under contention. While a woken goroutine is on its way, unlocks wake nobody
+// else, and goroutines queue without setting the parked bit: it will look. So
+// state is 0 or 1 most of the time also under contention, and fast paths stay
+// fast. A waiter that has waited long is handed the mutex.
 //
 // # Words
 //
@@ -27,52 +29,55 @@
 //	bit  name    set by                     cleared by                may be stale?
 //	0    locked  whoever takes the mutex,   Unlock                    no
 //	             or a waker, for a waiter
-//	1    parked  a waiter before it queues  wake (T6, T7)             may be set with nobody queued; must not be clear
+//	1    parked  a waiter before it queues  wake (T6)                 may be set with nobody queued; must not be clear
 //	                                                                  while somebody is, except as in I1
-//	2    awake   a spinner, or a waker for  its holder (T2, T5),      a hint that wakes may be left out, which may get
-//	             the waiter that it wakes   wake (T8)                 lost (T10); must not stay set without a holder who
-//	                                                                  will clear it
 //
 //	tag
 //	0          quiet: nobody is queued, nor will be before tag has been set
 //	bits 0-15  1 + the NUMA node whose buckets the waiters are in
-//	bits 16-31 unlocks since somebody last had to wait, written by the owner only
+//	bit 16     awake: a woken waiter will look at state and queue after it has cleared the bit. May be lost, must not be
+//	           left (I3). Set by wake for the waiter that it wakes.
+//	bits 17-31 unlocks since somebody last had to wait, written by the owner only
 //
-// # Transitions (parked, awake, locked)
+// # Transitions (parked, locked; awake where it matters)
 //
-//	T1  (0,0,0) -> (0,0,1)   CAS    Lock           fast path
-//	T2  (p,a,0) -> (p',a',1) CAS    contend        barging; p' = 1 if a duty to wake is held, a' = 0 if awake is held
-//	T3  (p,0,1) -> (p,1,1)   CAS    contend        begin to spin as the awake contender
-//	T4  (p,a,1) -> (p,a,0)   add    Unlock         contended, or no asymmetric unlock here
-//	T5  (p,a,1) -> (1,a',1)  CAS    contend        announce, before queuing; a' = 0 if awake is held
-//	T6  (1,0,0) -> (0,1,0)   CAS    wake           take the right to wake one
-//	T7  (p,1,0) -> (p',0,1)  CAS    handOff        under the bucket lock; p' = 1 if others are queued
-//	T8  (p,1,x) -> (p,0,x)   and    wake           nobody was found
-//	T9  (p,a,x) -> (p',a',x) CAS    giveUp         deadline or context; p' and a' as in T2
-//	T10 (p,a,1) -> (0,0,0)   store  Unlock         quiet: plain; wipes parked and awake if a waiter was just setting them
-//	T11 (p,a,1) -> (1,a,1)   CAS    wakeRaced      leave the wake-up to the owner
-//	tag T12 0 -> node        CAS    setTag         the setter; fences, then looks
-//	tag T13 node -> 0        store  quiet          the owner, under the bucket lock, with nobody queued
-//	tag T14 node, n -> node, n' store calm, quiet, lockSlow  the owner: n' = n + 1, or 0. Plain: it leaves the store buffer
-//	                                               before T4 or T10, which come later from the same owner
+//	T1  (0,0) -> (0,1)    CAS    Lock           fast path
+//	T2  (p,0) -> (p',1)   CAS    contend        barging; p' = 1 if a duty to wake is held
+//	T4  (p,1) -> (p,0)    add    Unlock         contended, or no asymmetric unlock here
+//	T5  (0,1) -> (1,1)    CAS    contend        announce, before queuing, unless awake is set for another
+//	T6  (1,0) -> (0,0)    CAS    wake           take the right to wake one
+//	T7  (p,0) -> (p,1)    CAS    handOff        under the bucket lock
+//	T9  (p,x) -> (1,x)    CAS    giveUp         deadline or context, with a duty to wake
+//	T10 (p,1) -> (0,0)    store  Unlock         quiet: plain; wipes parked if a waiter was just setting it
+//	T11 (p,1) -> (1,1)    CAS    wakeRaced      leave the wake-up to the owner
+//	T15 (p,1) -> (1,1)    or     settle         an awake one who owns the mutex found somebody queued
+//	tag T12 0 -> node        CAS    setTag      the setter; fences, then looks
+//	tag T13 node -> 0        store  quiet       the owner, under the bucket lock, with nobody queued
+//	tag T14 node, n -> node, n' store calm, quiet, lockSlow  the owner, if awake is clear: n' = n + 1, or 0. Plain: it
+//	                                            leaves the store buffer before T4 or T10, which come later from the same
+//	                                            owner. It may wipe awake, and never sets it.
+//	tag T3  awake 0 -> 1     CAS    wake        after T6, for the waiter about to be woken
+//	tag T8  awake 1 -> 0     and    rest, wake  its holder, who then looks; or under the bucket lock, with nobody queued
 //
 // # Invariants
 //
 //	I1  Somebody queued => locked and parked, or one of: an unlocker between T4 or T10 and the end of its wake; an awake
-//	    waiter with a duty to wake; a signal with More under way; a setter that has not looked yet.
-//	I2  A goroutine queues only if, under the bucket lock, it sees its node in tag, and then locked and parked in state.
-//	    In this order: the other one validates a tag of a later episode against a state of an earlier one.
-//	I3  awake set => a spinner, a woken waiter that has not acquired or announced, a signal or a wake under way.
+//	    waiter that has not looked (I3); a signal with More under way; a setter that has not looked yet.
+//	I2  A goroutine queues only if, under the bucket lock, it sees its node in tag, and then locked in state, and parked
+//	    there or awake in the same tag. In this order: the other one validates a tag of a later episode against a state
+//	    of an earlier one.
+//	I3  awake set => its holder will clear it, and then acquire, announce, or look at state and at the bucket's count.
 //	I4  Queued waiters are all in the buckets of tag's node; tag does not become 0 while one is queued.
 //	I5  At rest state is 0, but for parked; tag may have any value.
 //
 // # Duty to wake
 //
-// A waiter that was dequeued while others stayed queued (Result.More) owes them
-// a wake-up, since T6 took the parked bit. So does a setter that found somebody
-// queued when it looked. It pays by setting parked when it acquires (T2),
-// announces (T5) or gives up (T9); in the last case, if it finds the mutex
-// free, by waking somebody itself.
+// Who takes the parked bit away (T6) wakes a waiter, who is then awake: he will
+// look, and if somebody is queued owes a wake-up. So does a waiter whom wakeRaced
+// woke while others stayed queued (Result.More), and a setter that found somebody
+// queued when it looked. They pay by setting parked when they acquire (T2, T15),
+// announce (T5) or give up (T9); in the last case, if they find the mutex free, by
+// waking somebody themselves.
 //
 // # Ordering
 //
@@ -84,18 +89,23 @@
 //	                    is not needed: see above
 //	wakeRaced           T10 before the load of the count              the waiter's count, raised before I2
 //	                                        atomic or, a full fence
+//	T8                  before the load of the count                  the waiter's count, raised before I2
+//	                                        atomic and
 //	token of T7         release/acquire     unpark                    return of Park
 //
 // # Progress and fairness
 //
-// Newcomers barge. A waiter that was woken and lost goes back to the front. Once
-// it has waited for a slice (Tunables.Slice) the next unlock that wakes hands the
-// mutex over and yields its P to it.
+// Newcomers barge. A contender looks at the word rarely, and more rarely if its
+// cache line is busy: an owner of short sections then runs at full speed in turns
+// of a few microseconds, where more looks would only move the line to and fro. A waiter that was woken and lost goes back to the front.
+// Once it has waited for 1 ms, as long as package sync, the next unlock that wakes
+// hands the mutex over and yields its P to it, but not more often than once in a
+// slice (Tunables.Slice).
 //
 // # Not guaranteed
 //
-// FIFO order among waiters of less than a slice. That two Unlocks which overlap
-// in time are both reported when only one was due: a plain store cannot tell.
+// FIFO order among waiters of less than 1 ms. That two Unlocks which overlap in
+// time are both reported when only one was due: a plain store cannot tell.
 
 package sync2
 
@@ -110,18 +120,18 @@ import (
 const (
 	mutexLocked = 1 << iota // somebody owns the mutex. Exact.
 	mutexParked             // somebody may be queued. May be set with nobody queued; never clear while somebody is (I1).
-	mutexAwake              // a contender is awake and will look by itself. May be lost, must not be left (I3).
 )
 
 const (
-	tagNode = 1<<16 - 1 // 1 + NUMA node
-	tagCalm = 1 << 16   // one unlock without a waiter
+	tagNode  = 1<<16 - 1 // 1 + NUMA node
+	tagAwake = 1 << 16   // somebody is awake and will look. May be lost, must not be left (I3).
+	tagCalm  = 1 << 17   // one unlock without a waiter
 )
 
 // Tokens of waiters that are woken.
 const (
 	wokenPlain parking.UnparkToken = iota // look again
-	wokenAwake                            // look again; you hold the awake bit
+	wokenAwake                            // look again; you hold awake
 	handedOff                             // you own the mutex (T7)
 )
 
@@ -243,22 +253,40 @@ func (m *Mutex) unlockContended(t uint32) {
 
 // A contender is the state of one call of lockSlow.
 type contender struct {
-	awake bool  // this goroutine holds the awake bit
+	awake bool  // this goroutine holds awake
 	duty  bool  // this goroutine owes a wake-up: see above
+	looks uint8 // at the locked mutex since it last parked
 	since int64 // when it first parked, in monotonic ns; 0 = not yet
 	ticks int64 // the same in cputicks
-	spins int   // rounds since it last parked
 }
 
-// pay returns s with what c owes set and what c holds cleared.
+// pay returns s with what c owes.
 func (c *contender) pay(s uint32) uint32 {
-	if c.duty && !mutant("mutex: woken waiter does not re-arm") {
+	if c.duty && !mutant("mutex: duty not paid") {
 		s |= mutexParked
 	}
-	if c.awake {
-		s &^= mutexAwake
-	}
 	return s
+}
+
+// rest clears awake if c holds it, and reports whether somebody is queued for
+// whom c then must set parked, if it has not done so anyway.
+func (m *Mutex) rest(c *contender) bool {
+	if !c.awake {
+		return false
+	}
+	c.awake = false
+	if mutant("mutex: awake stays") {
+		return false
+	}
+	node := m.tag.And(^uint32(tagAwake)) & tagNode // T8
+	return node != 0 && table().Waiting(m.key(node)) && !mutant("mutex: awake does not look")
+}
+
+// settle ends what c owes and holds now that it owns m, but for what T2 has paid.
+func (m *Mutex) settle(c *contender) {
+	if m.rest(c) {
+		m.state.Or(mutexParked) // T15
+	}
 }
 
 // lockSlow locks m and returns true, or gives up at the limit.
@@ -271,7 +299,7 @@ func (m *Mutex) lockSlow(l *limit) bool {
 			skip = 2 // lockWithin is between
 		}
 		blocked(c.ticks, skip)
-		if t := m.tag.Load(); ok && t > tagNode {
+		if t := m.tag.Load(); ok && t >= tagCalm && t&tagAwake == 0 {
 			storePlain(&m.tag, t&tagNode) // T14: not calm, this goroutine had to wait
 		}
 	}
@@ -284,29 +312,31 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 		switch {
 		case s&mutexLocked == 0:
 			if m.state.CompareAndSwap(s, c.pay(s)|mutexLocked) { // T2
+				m.settle(c)
 				return true
 			}
-		case (c.awake || s&mutexAwake == 0) && canSpin(c.spins):
-			if c.awake || m.state.CompareAndSwap(s, s|mutexAwake) { // T3
-				c.awake = true
-				c.spins++
-				pause(spinPauses)
+		case c.looks < looksMost && parallel():
+			c.looks++
+			pauseFor(spinLimit() / looksMost)
+			if m.busy() {
+				pauseFor(stayAway)
 			}
 		case l.reached():
 			m.giveUp(c)
 			return false
 		default:
-			node := m.tag.Load() & tagNode
-			if node == 0 {
+			t := m.tag.Load()
+			if t == 0 {
 				m.setTag(c)
 				continue
 			}
-			announced := c.pay(s) | mutexParked
-			if s != announced && !m.state.CompareAndSwap(s, announced) { // T5
-				continue
+			if t&tagAwake == 0 || c.awake || c.duty {
+				if announced := c.pay(s) | mutexParked; s != announced && !m.state.CompareAndSwap(s, announced) { // T5
+					continue
+				}
+				m.rest(c) // parked is set
 			}
-			c.awake = false
-			switch m.park(c, node, l) {
+			switch m.park(c, t&tagNode, l) {
 			case acquired:
 				return true
 			case expired:
@@ -346,11 +376,6 @@ func (m *Mutex) key(node uint32) parking.Key {
 	return k
 }
 
-// spinPauses is how long a contender waits between two looks at the word. Looking
-// more often takes the word's cache line away from the owner: the row "Mutex, 2
-// goroutines" of go run ./bench shows it.
-const spinPauses = 30
-
 type parkOutcome uint8
 
 const (
@@ -366,39 +391,42 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 	}
 	opts := parking.Options{Reason: parking.ReasonMutexLock, Front: c.since != 0, Since: c.since, Skip: 4}
 	l.apply(&opts)
-	queued := func() bool { // I2
-		const both = mutexLocked | mutexParked
-		switch {
-		case mutant("mutex: tag not validated"):
-			return m.state.Load()&both == both
-		case mutant("mutex: state not validated"):
-			return m.tag.Load()&tagNode == node
-		case mutant("mutex: any tag validated"):
-			return m.tag.Load()&tagNode != 0 && m.state.Load()&both == both
-		}
-		return m.tag.Load()&tagNode == node && m.state.Load()&both == both
-	}
+	queued := func() bool { return m.mayQueue(node) }
 	switch r := table().Park(m.key(node), queued, nil, nil, &opts); r.Outcome {
 	case parking.Invalid:
 		return retry // the duty, if any, is still ours
 	case parking.Unparked:
+		c.awake, c.looks, c.since = r.Token != wokenPlain, 0, r.Since
 		if r.Token == handedOff {
-			return acquired // T7 has paid
+			m.settle(c)
+			return acquired
 		}
-		c.awake, c.duty, c.since, c.spins = r.Token == wokenAwake, r.More, r.Since, 0
+		c.duty = r.More && !c.awake // who is awake will look
 		return retry
 	}
-	c.duty = false // queued waiters owe nothing
+	c.duty = false // queued waiters owe nothing, and hold nothing
 	return expired
+}
+
+// mayQueue is I2, to be asked under the bucket lock.
+func (m *Mutex) mayQueue(node uint32) bool {
+	t := m.tag.Load()
+	s := m.state.Load()
+	sameNode := t&tagNode == node || mutant("mutex: tag not validated") || t&tagNode != 0 && mutant("mutex: any tag validated")
+	held := s&mutexLocked != 0 && (s&mutexParked != 0 || t&tagAwake != 0) || mutant("mutex: state not validated")
+	return sameNode && held
 }
 
 // giveUp pays what c owes without acquiring.
 func (m *Mutex) giveUp(c *contender) {
+	if m.rest(c) {
+		c.duty = true
+	}
 	for {
 		s := m.state.Load()
 		n := c.pay(s)
 		if s == n || m.state.CompareAndSwap(s, n) { // T9
-			if n&(mutexLocked|mutexParked|mutexAwake) == mutexParked {
+			if !mutant("mutex: leaver drops its duty") && n&(mutexLocked|mutexParked) == mutexParked {
 				m.wake(3)
 			}
 			return
@@ -410,9 +438,6 @@ func (m *Mutex) giveUp(c *contender) {
 func (m *Mutex) unlockSlow(s uint32, skip int) {
 	if s&mutexLocked != 0 {
 		fatal("sync: unlock of unlocked mutex")
-	}
-	if s&(mutexParked|mutexAwake) != mutexParked {
-		return // nobody is queued, or a contender is awake
 	}
 	delay, handed := m.wake(skip + 1)
 	charge(delay, skip)
@@ -427,42 +452,48 @@ func (m *Mutex) unlockSlow(s uint32, skip int) {
 func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 	for {
 		s := m.state.Load()
-		if s&(mutexLocked|mutexParked|mutexAwake) != mutexParked {
-			return 0, false // whoever locked it or is awake sees parked
+		if s&(mutexLocked|mutexParked) != mutexParked {
+			return 0, false // whoever locked it sees parked
 		}
-		if !m.state.CompareAndSwap(s, s&^mutexParked|mutexAwake) { // T6
+		if t := m.tag.Load(); t&tagAwake != 0 {
+			return 0, false // I3
+		}
+		if !m.state.CompareAndSwap(s, s&^mutexParked) { // T6
 			continue
 		}
 		// After T6: the right just taken may be one of a later episode, on another node.
-		node := m.tag.Load() & tagNode
-		if node != 0 && table().Waiting(m.key(node)) {
-			r := table().UnparkOneFor(skip+1, m.key(node), func(r parking.UnparkResult) parking.UnparkToken {
-				handed = r.Unparked != 0 && overdue(r.Waited) && m.handOff(r.More)
-				if handed {
-					return handedOff
-				}
-				return wokenAwake
-			})
-			if r.Unparked != 0 {
-				return r.Delay, handed
-			}
+		t := m.tag.Load()
+		for t != 0 && !m.tag.CompareAndSwap(t, t|tagAwake) { // T3
+			t = m.tag.Load()
 		}
-		m.state.And(^uint32(mutexAwake)) // T8, and look again: somebody may have announced himself meanwhile
+		if t == 0 {
+			continue
+		}
+		r := table().UnparkOneFor(skip+1, m.key(t&tagNode), func(r parking.UnparkResult) parking.UnparkToken {
+			switch {
+			case r.Unparked == 0:
+				m.tag.And(^uint32(tagAwake)) // T8; nobody can have queued because of it
+			case overdue(m, r.Waited) && m.handOff():
+				handed = true
+				return handedOff
+			}
+			return wokenAwake
+		})
+		if r.Unparked != 0 {
+			return r.Delay, handed
+		}
+		// Look again: somebody may have announced himself meanwhile.
 	}
 }
 
 // handOff locks m for the waiter that is being woken, unless somebody barged.
-func (m *Mutex) handOff(more bool) bool {
+func (m *Mutex) handOff() bool {
 	for {
 		s := m.state.Load()
 		if s&mutexLocked != 0 {
 			return false
 		}
-		n := s&^mutexAwake | mutexLocked
-		if more && !mutant("mutex: handoff does not re-arm") {
-			n |= mutexParked
-		}
-		if m.state.CompareAndSwap(s, n) { // T7
+		if m.state.CompareAndSwap(s, s|mutexLocked) { // T7
 			return true
 		}
 	}
@@ -492,6 +523,7 @@ func (m *Mutex) wakeRaced() {
 // writes while it is not 0.
 func (m *Mutex) calm(t uint32) {
 	switch {
+	case t&tagAwake != 0: // not calm
 	case t < calmMost:
 		storePlain(&m.tag, t+tagCalm) // T14; T4 drains it
 	case quietAllowed(m):

@@ -12,18 +12,27 @@ import (
 
 // The names through which this package reaches shared memory, the scheduler
 // and the clock; the words are in words.go and words_race.go.
-func pin()               { rt.Pin() }
-func unpin()             { rt.Unpin() }
-func canSpin(i int) bool { return rt.CanSpin(i) }
-func pause(n uint32)     { asm.Pause(n) }
-func yield()             { rt.Yield() }
-func fatal(msg string)   { rt.Fatal(msg) }
-func cputicks() int64    { return rt.Cputicks() }
+func pin()             { rt.Pin() }
+func unpin()           { rt.Unpin() }
+func yield()           { rt.Yield() }
+func fatal(msg string) { rt.Fatal(msg) }
+func cputicks() int64  { return rt.Cputicks() }
 
 func now() time.Time { return time.Now() }
 
-// overdue reports whether a waiter has been overtaken for long enough.
-func overdue(waited int64) bool { return waited > sliceLength() }
+// looksMost is how often a contender looks at a locked mutex before it parks.
+const looksMost = 4
+
+// stayAway is how long a contender leaves a busy mutex alone, in ns.
+const stayAway = 4000
+
+// pauseFor waits for d ns, or less where nanoseconds are not to be had.
+func pauseFor(d int64) {
+	const hints = 8 // between two looks at the clock
+	for end := asm.Ticks() + uint64(d)*asm.TicksPerMicrosecond()/1000; int64(end-asm.Ticks()) > 0; {
+		asm.Pause(hints)
+	}
+}
 
 // mutant is a fault that the simulator can put into this package; here none.
 func mutant(string) bool { return false }

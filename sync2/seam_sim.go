@@ -5,7 +5,6 @@ package sync2
 import (
 	"time"
 
-	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/internal/sim"
 	"github.com/hqsync/hqsync/parking"
@@ -18,18 +17,25 @@ type (
 	atomicUintptr = sim.Uintptr
 )
 
-func pin()               { rt.Pin() }
-func unpin()             { rt.Unpin() }
-func canSpin(i int) bool { return rt.CanSpin(i) }
-func yield()             { rt.Yield() }
-func fatal(msg string)   { rt.Fatal(msg) }
-func cputicks() int64    { return rt.Cputicks() }
+func pin()             { rt.Pin() }
+func unpin()           { rt.Unpin() }
+func yield()           { rt.Yield() }
+func fatal(msg string) { rt.Fatal(msg) }
+func cputicks() int64  { return rt.Cputicks() }
 
-func pause(n uint32) {
+// A contender looks or does not, in some schedule each.
+const (
+	looksMost = 1
+	stayAway  = 0
+)
+
+func (m *Mutex) busy() bool { return false }
+
+func parallel() bool { return sim.Running() && sim.Choose(2) == 1 }
+
+func pauseFor(int64) {
 	if sim.Running() {
 		sim.Pause()
-	} else {
-		asm.Pause(n)
 	}
 }
 
@@ -41,7 +47,7 @@ func now() time.Time {
 }
 
 // overdue is both, in some schedule each.
-func overdue(waited int64) bool {
+func overdue(_ *Mutex, waited int64) bool {
 	if sim.Running() {
 		return sim.Choose(2) == 1
 	}

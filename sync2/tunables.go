@@ -16,14 +16,14 @@ import (
 //
 //	go run ./bench tune
 type Tunables struct {
-	// Slice is how long a waiter is overtaken before the mutex is handed to it:
-	// 1us to 1s, by default 1ms, which is the starvation threshold of package
-	// sync. Shorter slices make long waits rarer and throughput lower.
+	// Slice is the least time between two hand-overs of one mutex to a waiter
+	// that has been overtaken for 1ms: 1us to 1s, by default 50us. Shorter slices
+	// make long waits rarer and throughput lower.
 	Slice time.Duration
 
-	// Spin is how long a goroutine at most looks at a locked mutex before it
-	// parks: 0 to 1s, by default 4us. Where the runtime has other work for the P
-	// it parks at once, whatever Spin is.
+	// Spin is how long a goroutine waits at a locked mutex, with four looks at it,
+	// before it parks: 0 to 1s, by default 3us. At a mutex that is busy with short
+	// sections it stays longer. With one P it parks at once.
 	Spin time.Duration
 
 	// Asymmetric says that a mutex which nobody waits for is unlocked without an
@@ -33,8 +33,8 @@ type Tunables struct {
 }
 
 const (
-	defaultSlice = time.Millisecond
-	defaultSpin  = 4 * time.Microsecond
+	defaultSlice = 50 * time.Microsecond
+	defaultSpin  = 3 * time.Microsecond
 )
 
 // The tunables that are in force, in ns. They are read on slow paths only.

@@ -113,9 +113,9 @@ var printTunables = child("PrintTunables", func(subject) {
 
 func TestTunables_ComeFromTheEnvironment(t *testing.T) {
 	for _, c := range []struct{ env, want string }{
-		{"", "1ms 4µs "},
+		{"", "50µs 3µs "},
 		{"slice=50us,spin=0,asymmetric=0", "50µs 0s "},
-		{"slice=1ns,spin=7us", "1ms 7µs "}, // what is not allowed is not obeyed
+		{"slice=1ns,spin=7us", "50µs 7µs "}, // what is not allowed is not obeyed
 	} {
 		t.Run(c.env, func(t *testing.T) {
 			r := startChild(t, ours, printTunables, time.Minute, "SYNC2="+c.env)
