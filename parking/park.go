@@ -41,16 +41,13 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 	ticket := w.parker.Prepare()
 
 	pin()
-	queued := t.queue(h, key, w, validate, opts.Front)
+	refused := t.queue(h, key, w, validate, opts.Front)
 	unpin()
-	if !queued {
+	if refused != queuedUp {
 		w.parker.Leave()
 		w.free()
 		race.Enable()
-		if t.closed.Load() != 0 {
-			return Result{Outcome: Closed}
-		}
-		return Result{Outcome: Invalid}
+		return Result{Outcome: refused}
 	}
 	if beforeSleep != nil {
 		t.callBeforeSleep(w, beforeSleep)
@@ -77,16 +74,25 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 	return r
 }
 
-// queue queues w on key (W1), unless validate disagrees or the table is closed.
-// The caller is pinned.
+// queuedUp is the outcome that a wait has until something else ends it.
+const queuedUp = Unparked
+
+// queue queues w on key (W1), unless the table is closed or validate disagrees:
+// then it returns Closed or Invalid. The caller is pinned.
 //
 //go:norace
-func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front bool) bool {
+func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front bool) (refused Outcome) {
 	s, at := t.lockToPark(h, key)
-	if t.closed.Load() != 0 || validate != nil && !validate() {
+	switch {
+	case t.closed.Load() != 0:
+		refused = Closed
+	case validate != nil && !validate():
+		refused = Invalid // also if the table is closed by now: validate may have had an effect
+	}
+	if refused != queuedUp {
 		s.release()
 		s.settle(-1)
-		return false
+		return refused
 	}
 	if *at == nil && s.hash.mode != fixed && s.crowded() {
 		t.crowded.Store(1)
@@ -96,7 +102,7 @@ func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front b
 	s.parks++
 	s.release()
 	s.settle(0)
-	return true
+	return queuedUp
 }
 
 // callBeforeSleep runs f. If f does not return, because it panics or ends the

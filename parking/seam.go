@@ -41,6 +41,9 @@ func yield()          { rt.Yield() }
 
 const spinTries = 200
 
+// mutant is where the model checker's builds have seeded faults.
+func mutant(string) bool { return false }
+
 // profiling reports whether anybody may ask for Delay.
 func profiling() bool { return rt.MutexProfiled && runtime.SetMutexProfileFraction(-1) > 0 }
 

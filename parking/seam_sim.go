@@ -105,6 +105,9 @@ func afterCancel(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, f)
 }
 
+// simFreed is told of records that come back in a run.
+var simFreed = func(*waiter) {}
+
 // A record that came back is not used again in the same run, so that a late use
 // of it is found.
 var (
@@ -124,6 +127,7 @@ func getWaiter() *waiter {
 
 func putWaiter(w *waiter) {
 	if sim.Running() {
+		simFreed(w)
 		quarantine.Put(w)
 	} else {
 		waiters.Put(w)
@@ -187,21 +191,40 @@ func ordered(n int) (slots int, custom bool, m mode) {
 	return orderedByEnvironment(n)
 }
 
-// thisMachine is one NUMA node in a run, which depends on nothing outside it.
+// thisMachine is one NUMA node in a run, which depends on nothing outside it, and
+// no CPUs, which makes the global hash as small as it can be.
 func thisMachine() *machine {
 	if !sim.Exploring() {
 		return realMachine()
 	}
-	return newMachine([]int{0}, 1, func() int { return 0 }, func(uintptr) int { return NoNode })
+	return newMachine([]int{0}, 0, func() int { return 0 }, func(uintptr) int { return NoNode })
 }
 
-func loadNode(p *int32) int32                 { return atomic.LoadInt32(p) }
-func casNode(p *int32, old, new int32) bool   { return atomic.CompareAndSwapInt32(p, old, new) }
-func loadWord(p *uint32) uint32               { return atomic.LoadUint32(p) }
-func casWord(p *uint32, old, new uint32) bool { return atomic.CompareAndSwapUint32(p, old, new) }
+func loadNode(p *int32) int32                 { return sim.OfInt32(p).Load() }
+func casNode(p *int32, old, new int32) bool   { return sim.OfInt32(p).CompareAndSwap(old, new) }
+func loadWord(p *uint32) uint32               { return sim.Of32(p).Load() }
+func casWord(p *uint32, old, new uint32) bool { return sim.Of32(p).CompareAndSwap(old, new) }
 
-// groups is a cache for each P of groups that are not in use.
-var groups = sync.Pool{New: func() any { return new(group) }}
+// In a run groups are treated as waiters are.
+var (
+	groups            = sync.Pool{New: func() any { return new(group) }}
+	quarantinedGroups sim.Quarantine[group]
+)
 
-func getGroup() *group  { return groups.Get().(*group) }
-func putGroup(g *group) { groups.Put(g) }
+func getGroup() *group {
+	if sim.Running() {
+		return quarantinedGroups.Get()
+	}
+	return groups.Get().(*group)
+}
+
+func putGroup(g *group) {
+	if sim.Running() {
+		quarantinedGroups.Put(g)
+	} else {
+		groups.Put(g)
+	}
+}
+
+// mutant reports whether the run has the seeded fault of this name.
+func mutant(name string) bool { return sim.Mutant(name) }

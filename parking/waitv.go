@@ -92,17 +92,14 @@ func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index, 
 	race.Disable()
 	g := getGroup()
 	ticket := g.parker.Prepare()
-	mismatch := t.queueAll(g, entries, keys, opts)
+	mismatch, refused := t.queueAll(g, entries, keys, opts)
 
 	outcome := Unparked
 	leave := func() bool { return g.leaveAll(t) == 0 }
 	switch {
 	case mismatch >= 0 && leave():
 		g.parker.Leave()
-		outcome = Invalid
-		if t.closed.Load() != 0 {
-			outcome = Closed
-		}
+		outcome = refused
 	case mismatch >= 0, opts.Context == nil && opts.Deadline.IsZero():
 		g.parker.Park(opts.Reason, opts.Skip+1)
 	default:
@@ -122,26 +119,26 @@ func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index, 
 	return index, used, waitErrors[outcome]
 }
 
-// queueAll queues a record on each key, and returns the index of the first word
-// that has not its value, at which it stops, or -1.
+// queueAll queues a record on each key. At the first word that has not its value
+// it stops and returns the index, and why queue refused; else -1.
 //
 //go:norace
-func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Options) (mismatch int) {
+func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Options) (mismatch int, refused Outcome) {
 	for i := range entries {
 		e := &entries[i]
 		h := t.root(keys[i])
 		w := t.newRecord(keys[i], opts)
 		w.group = g
 		pin()
-		queued := t.queue(h, keys[i], w, func() bool { return loadWord(e.Word.val) == e.Val }, false)
+		refused = t.queue(h, keys[i], w, func() bool { return loadWord(e.Word.val) == e.Val }, false)
 		unpin()
-		if !queued {
+		if refused != queuedUp {
 			w.free()
-			return i
+			return i, refused
 		}
 		g.records = append(g.records, member{waiter: w})
 	}
-	return -1
+	return -1, queuedUp
 }
 
 // leaveAll takes the records off their queues and returns how many wakers were

@@ -13,6 +13,12 @@ import (
 func addr32(x *atomic.Uint32) addr { return addr(x) }
 func addr64(x *atomic.Uint64) addr { return addr(x) }
 
+// Of32 returns a word of the code under test that is an ordinary uint32, as a futex operation takes it.
+func Of32(p *uint32) *Uint32 { return (*Uint32)(unsafe.Pointer(p)) }
+
+// OfInt32 is Of32 for an int32.
+func OfInt32(p *int32) *Int32 { return (*Int32)(unsafe.Pointer(p)) }
+
 // wordUintptr is the width of a Uintptr.
 const wordUintptr = width(unsafe.Sizeof(uintptr(0))/8) * word64
 

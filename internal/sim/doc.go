@@ -90,6 +90,13 @@
 //   - Check and Final may read words, but not call what waits.
 //   - Parkers, mutexes and semaphores are idle when a schedule begins: what Setup does to them happens outside of the run.
 //
+// # Transitions
+//
+// The header of a file that owns a state word lists its transitions. Program.Watch is told of every write, with the
+// object's name and the offset in it, and can name the transition that the pair of values stands for, or object to a pair that
+// is none. [Transitions] counts them; a test ends with those that no program took. parking/transitions_test.go is
+// one that also follows state which is in no word, from Program.Check. Shipped code needs no hooks for it.
+//
 // # Mutants
 //
 // A fault is a branch in the code under test: if mutant("re-arm forgotten") { return }. Options.Mutant says which

@@ -200,6 +200,9 @@ func (t *thread) observe(v value, hash uint64) {
 
 // commit makes v the value of w for everybody. hash names the write.
 func (e *engine) commit(w *word, v value, hash uint64) {
+	if e.prog.Watch != nil {
+		e.watch(w, v)
+	}
 	w.poke(v)
 	e.sum -= w.history
 	w.history = mix(w.history, hash)

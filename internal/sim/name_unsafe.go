@@ -35,7 +35,7 @@ func (s span) holds(p addr) bool {
 // threads share: it then finds out which words nobody writes.
 func Name[T any](p *T, name string, bits ...string) {
 	e := engineHere()
-	if e == nil || !e.tracing && !e.byState && !e.quiet {
+	if e == nil || !e.tracing && !e.byState && !e.quiet && e.prog.Watch == nil {
 		return
 	}
 	e.names = append(e.names, naming{span{addr(p), unsafe.Sizeof(*p), 0}, name, reflect.TypeFor[T](), bits})

@@ -24,6 +24,10 @@ type Program struct {
 	// memory (not the store buffers) and must not write. An error ends the schedule as a failure.
 	Check func() error
 
+	// Watch is told of each write of a word when it takes effect, and may object. It is for lists of the transitions that a
+	// state word may take: see Transitions.
+	Watch func(Write) error
+
 	// Final runs when all threads have ended, all buffers are empty and no timer is pending.
 	Final func() error
 

@@ -59,11 +59,11 @@ func (e *engine) kindOf(a addr) kind {
 
 // settleKind completes a new word.
 func (e *engine) settleKind(w *word) {
-	if !e.quiet {
+	if !e.quiet && e.prog.Watch == nil {
 		return
 	}
 	w.kind = e.kindOf(w.at)
-	w.still = w.kind != kind{} && !e.written[w.kind]
+	w.still = e.quiet && w.kind != kind{} && !e.written[w.kind]
 	for i := range e.fresh {
 		if o := &e.fresh[i]; o.holds(w.at) {
 			w.maker, w.stamp = o.owner, o.stamp
@@ -126,7 +126,7 @@ func (t *thread) count() {
 
 // made records that t has made the object at s.
 func (t *thread) made(s span, typ reflect.Type) {
-	if e := t.e; e.quiet {
+	if e := t.e; e.quiet || e.prog.Watch != nil {
 		e.fresh = append(e.fresh, freshObject{s, typ, t, t.stamp})
 	}
 }
