@@ -21,7 +21,7 @@ type bucket struct {
 
 type bucketFields struct {
 	lock  bucketLock
-	count atomicInt32  // raised before lock is taken; may be too high, never too low (B1)
+	count atomicUint32 // changed under lock, read without; may be too high, never too low (B1)
 	mark  atomicUint32 // live, migrating, moved
 
 	// Guarded by lock. The garbage collector sees neither pointer.

@@ -50,7 +50,7 @@ func (t *Table) evict(h *hash) {
 //go:norace
 func (t *Table) evictSome(b *bucket) (more bool) {
 	var list, last *waiter
-	n := int32(0)
+	n := 0
 	owner := t.space.Load()
 	pin()
 	b.lock.LockPinned()
@@ -63,8 +63,8 @@ func (t *Table) evictSome(b *bucket) (more bool) {
 		last = appendTo(&list, last, w)
 		n++
 	}
+	b.lower(n)
 	b.lock.UnlockPinned()
-	b.count.Add(-n)
 	unpin()
 	signalAll(list, closedToken, false, 1)
 	return n == evictBatch

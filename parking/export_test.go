@@ -160,8 +160,8 @@ type Record struct {
 }
 
 func NewRecord(t *Table, key Key) *Record {
-	w := t.newRecord(key, &Options{})
-	return &Record{w, w.parker.Prepare()}
+	w := getWaiter()
+	return &Record{w, t.fill(w, key, &Options{})}
 }
 
 // Alarm returns what a timer of the current wait would call.
@@ -235,7 +235,7 @@ func (t *Table) Arrays() (list []NodePages) {
 		n := NodePages{Node: h.numa.nodes[i]}
 		for j := 0; j < len(a); j += 4096 / bucketSize {
 			a[j].count.Add(1) // a page that has only been read is not anywhere
-			a[j].count.Add(-1)
+			a[j].count.Add(^uint32(0))
 			n.Pages = append(n.Pages, uintptr(unsafe.Pointer(&a[j])))
 		}
 		list = append(list, n)
@@ -297,8 +297,8 @@ func (t *Table) TakeOff(key Key) (signal func()) {
 	s, at := t.lock(h, key)
 	w := *at
 	dequeue(at, w)
+	s.lower(1)
 	s.release()
-	s.settle(-1)
 	unpin()
 	return func() {
 		race.Disable()

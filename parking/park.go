@@ -1,10 +1,6 @@
 package parking
 
-import (
-	"runtime"
-
-	"github.com/hqsync/hqsync/internal/race"
-)
+import "github.com/hqsync/hqsync/internal/race"
 
 // Park puts the calling goroutine to sleep on key, if validate still agrees,
 // until an Unpark function wakes it, the deadline passes or the context is
@@ -37,52 +33,72 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 		t.grow()
 	}
 	h := t.root(key)
-	w := t.newRecord(key, opts)
-	ticket := w.parker.Prepare()
-
-	pin()
-	refused := t.queue(h, key, w, validate, opts.Front)
-	unpin()
+	w := pinWithRecord()
+	if t.stacks.Load() != 0 {
+		w.recordStack(opts.Skip)
+	}
+	ticket, refused := t.queue(h, key, w, validate, opts)
 	if refused != queuedUp {
-		w.parker.Leave()
-		w.free()
+		w.freePinned()
 		race.Enable()
 		return Result{Outcome: refused}
 	}
+	unpin()
 	if beforeSleep != nil {
 		t.callBeforeSleep(w, beforeSleep)
 	}
-	r := Result{Outcome: Unparked, Since: w.since}
+	outcome := Unparked
 	if opts.Context == nil && opts.Deadline.IsZero() {
 		w.parker.Park(opts.Reason, opts.Skip+1)
 	} else {
-		leave := func() bool { return t.leave(w, timedOut) }
-		r.Outcome = parkTimed(&w.parker, ticket, leave, opts)
+		outcome = t.parkWithin(w, ticket, timedOut, opts)
 	}
-	if r.Outcome == Unparked {
+	return w.finish(outcome, opts)
+}
+
+// parkWithin sleeps until a signal or the limit in opts. It and finish are apart
+// from Park to keep their variables out of its frame, which a sleeping goroutine's
+// stack has room for: see TestPark_StackFitsIntoTheFirst.
+//
+//go:noinline
+//go:norace
+func (t *Table) parkWithin(w *waiter, ticket uint32, timedOut func(key Key, last bool), opts *Options) Outcome {
+	leave := func() bool { return t.leave(w, timedOut) }
+	return parkTimed(&w.parker, ticket, leave, opts, opts.Skip+2)
+}
+
+// finish gives w back after the wait has ended (W4) and says how.
+//
+//go:noinline
+//go:norace
+func (w *waiter) finish(outcome Outcome, opts *Options) Result {
+	r := Result{Outcome: outcome, Since: w.since}
+	if outcome == Unparked {
 		r.Token, r.More = UnparkToken(w.token), w.more
 		if r.Token == closedToken {
 			r = Result{Outcome: Closed}
 		}
 	}
-	runtime.KeepAlive(w)
 	race.Enable()
 	if race.Enabled && opts.RaceEdge && r.Outcome == Unparked {
 		race.Acquire(w.edgeAddr())
 	}
-	w.free() // W4
+	w.free()
 	return r
 }
 
 // queuedUp is the outcome that a wait has until something else ends it.
 const queuedUp = Unparked
 
-// queue queues w on key (W1), unless the table is closed or validate disagrees:
-// then it returns Closed or Invalid. The caller is pinned.
+// queue queues w on key (W1) and returns the ticket of its wait, unless the table
+// is closed or validate disagrees: then it returns Closed or Invalid. The caller
+// is pinned. Until w is queued nobody looks at it, so it is filled in only then:
+// to be refused is cheap.
 //
 //go:norace
-func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front bool) (refused Outcome) {
-	s, at := t.lockToPark(h, key)
+func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, opts *Options) (ticket uint32, refused Outcome) {
+	s, at := t.lock(h, key)
+	s.raise(1) // B1
 	switch {
 	case t.closed.Load() != 0:
 		refused = Closed
@@ -90,19 +106,18 @@ func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, front b
 		refused = Invalid // also if the table is closed by now: validate may have had an effect
 	}
 	if refused != queuedUp {
+		s.lower(1)
 		s.release()
-		s.settle(-1)
-		return refused
+		return 0, refused
 	}
 	if *at == nil && s.hash.mode != fixed && s.crowded() {
 		t.crowded.Store(1)
 	}
-	w.begin()
-	enqueue(at, w, front)
+	ticket = t.fill(w, key, opts)
+	enqueue(at, w, opts.Front)
 	s.parks++
 	s.release()
-	s.settle(0)
-	return queuedUp
+	return ticket, queuedUp
 }
 
 // callBeforeSleep runs f. If f does not return, because it panics or ends the
@@ -146,12 +161,10 @@ func (t *Table) leave(w *waiter, timedOut func(key Key, last bool)) (left bool) 
 				timedOut(key.public(), *at == nil || !(*at).is(key, w.space))
 			}
 		}
-		s.release()
 		if left {
-			s.settle(-1)
-		} else {
-			s.settle(0)
+			s.lower(1)
 		}
+		s.release()
 		unpin()
 		if current {
 			return left

@@ -1,6 +1,10 @@
 package parking
 
-import "github.com/hqsync/hqsync/internal/race"
+import (
+	"runtime"
+
+	"github.com/hqsync/hqsync/internal/race"
+)
 
 // UnparkRequeue moves waiters of one key to another without waking them, and
 // wakes at most one.
@@ -52,7 +56,7 @@ func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int),
 	if *at != nil {
 		waiting = int((*at).length)
 	}
-	dst.count.Add(int32(waiting)) // before decide announces anybody
+	dst.raise(waiting) // before decide announces anybody
 	wake, move := 0, 0
 	if t.closed.Load() == 0 {
 		wake, move = decide(waiting)
@@ -73,12 +77,9 @@ func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int),
 	}
 	src.unparks += uint64(r.Unparked)
 	src.requeues += uint64(r.Requeued)
-	src.release()
-	if dst.bucket != src.bucket {
-		dst.release()
-	}
-	src.settle(-int32(r.Unparked + r.Requeued))
-	dst.settle(-int32(waiting - r.Requeued))
+	src.lower(r.Unparked + r.Requeued)
+	dst.lower(waiting - r.Requeued)
+	releasePair(src, dst)
 	unpin()
 	signalAll(woken, token, r.Requeued > 0 || r.More, 1)
 	race.Enable()
@@ -128,15 +129,24 @@ func (t *Table) lockPair(hFrom, hTo *hash, from, to Key) (src spot, at **waiter,
 			return src, at, dst
 		}
 		src.release()
-		src.settle(0)
 
 		dst, _ = t.lock(hTo, to)
 		if src, at, ok = t.tryLock(hFrom, from, dst); ok {
 			return src, at, dst
 		}
 		dst.release()
-		dst.settle(0)
 	}
+}
+
+// releasePair undoes lockPair.
+//
+//go:norace
+func releasePair(src, dst spot) {
+	if dst.bucket != src.bucket {
+		dst.release()
+	}
+	src.release()
+	runtime.KeepAlive(dst.hash)
 }
 
 // tryLock is lock that does not wait long and knows that held is locked.

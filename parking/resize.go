@@ -266,11 +266,11 @@ func moveQueue(b *bucket, new *hash) (busy *bucket) {
 	if !to.tryLock() {
 		return to.bucket
 	}
-	n := int32(q.length)
-	to.count.Add(n) // B3: before the old count falls
+	n := int(q.length)
+	to.raise(n) // B3: before the old count falls
 	*from = nil
 	*to.find(key, q.space) = q // W3
 	to.lock.UnlockPinned()
-	b.count.Add(-n)
+	b.lower(n)
 	return nil
 }

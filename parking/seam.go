@@ -53,13 +53,14 @@ func afterFunc(d time.Duration, f func()) (stop func() bool) { return time.After
 
 func afterCancel(ctx context.Context, f func()) (stop func() bool) { return context.AfterFunc(ctx, f) }
 
-// waiters is a cache for each P of records that are not in use.
+// waiters has the records that are not in use and are no P's spare one.
 var waiters sync.Pool
 
 func getWaiter() *waiter {
 	if w, ok := waiters.Get().(*waiter); ok {
 		return w
 	}
+	makeSpares()
 	return newWaiters()
 }
 

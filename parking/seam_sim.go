@@ -134,6 +134,11 @@ func putWaiter(w *waiter) {
 	}
 }
 
+func storePlain(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
+
+func takeSpare(int) *waiter      { return nil }
+func putSpare(int, *waiter) bool { return false }
+
 func multiplier(number uint32) uint64 {
 	if sim.Exploring() {
 		return 1

@@ -111,11 +111,17 @@ type trace struct {
 	pcs [maxFrames]uintptr
 }
 
-// recordStack returns the stack from Park's caller on.
-func recordStack(skip int) *trace {
+// recordStack notes the stack from the caller of Park on, less skip frames. The
+// caller is pinned, but not meanwhile.
+//
+//go:noinline
+//go:norace
+func (w *waiter) recordStack(skip int) {
+	unpin()
 	s := new(trace)
-	s.n = runtime.Callers(skip+4, s.pcs[:])
-	return s
+	s.n = runtime.Callers(skip+3, s.pcs[:])
+	w.stack = s
+	pin()
 }
 
 // Waiters calls f for the goroutines that are parked in the table until f returns

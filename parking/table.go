@@ -96,7 +96,7 @@ func newHash(n int, mult uint64, m mode, numa *machine) (*hash, error) {
 // A spot is where a key belongs in one generation: bucket and hash as a pair,
 // the bucket does not point back. Whoever uses the bucket must keep the hash
 // alive until the last access, since on a machine with several NUMA nodes the
-// bucket's memory goes with it: see settle.
+// bucket's memory goes with it: see release.
 type spot struct {
 	*bucket
 	hash *hash
@@ -132,14 +132,21 @@ func (h *hash) spot(key Key) spot {
 	return spot{&buckets[x>>h.shift], h, path}
 }
 
-// settle adds delta to the bucket's count. It is the last use of a spot.
+// raise counts n goroutines into the bucket, which is locked. It is a full fence:
+// whoever changes a word and then finds them not in the count has changed it
+// before a look at it that follows here.
 //
 //go:norace
-func (s spot) settle(delta int32) {
-	if delta != 0 {
-		s.count.Add(delta)
+func (b *bucket) raise(n int) { b.count.Add(uint32(n)) }
+
+// lower undoes raise. It needs no fence of its own: who reads the old count takes
+// the lock for nothing. Nobody else writes meanwhile.
+//
+//go:norace
+func (b *bucket) lower(n int) {
+	if n != 0 {
+		storePlain(&b.count, b.count.Load()-uint32(n))
 	}
-	runtime.KeepAlive(s.hash)
 }
 
 // acquire locks the bucket. The caller is pinned and holds no other.
@@ -155,7 +162,7 @@ func (s spot) acquire() {
 	}
 }
 
-// release unlocks the bucket. settle must follow.
+// release unlocks the bucket. It is the last use of a spot.
 //
 //go:norace
 func (s spot) release() {
@@ -163,6 +170,7 @@ func (s spot) release() {
 	if s.hash.mode == counted {
 		s.refer(-1)
 	}
+	runtime.KeepAlive(s.hash)
 }
 
 // root returns the hash to begin a look-up of key in, for a caller that is not
@@ -170,11 +178,20 @@ func (s spot) release() {
 //
 //go:norace
 func (t *Table) root(key Key) *hash {
-	if key.Node&inGlobal != 0 {
-		return t.globalHash()
+	h := t.current.Load()
+	if h == nil || key.Node&inGlobal != 0 {
+		h = t.otherRoot(key.Node)
 	}
-	if h := t.current.Load(); h != nil {
-		return h
+	return h
+}
+
+// otherRoot is root for the global hash and for a table without buckets.
+//
+//go:noinline
+//go:norace
+func (t *Table) otherRoot(node uint32) *hash {
+	if node&inGlobal != 0 {
+		return t.globalHash()
 	}
 	t.resizing.Lock()
 	defer t.resizing.Unlock()
@@ -256,23 +273,6 @@ func (t *Table) lock(h *hash, key Key) (s spot, at **waiter) {
 			return s, at
 		}
 		s.release()
-		h = h.next.Load()
-	}
-}
-
-// lockToPark is lock that counts the caller in first (B1).
-//
-//go:norace
-func (t *Table) lockToPark(h *hash, key Key) (s spot, at **waiter) {
-	for {
-		s = h.spot(key)
-		s.count.Add(1)
-		s.acquire()
-		if at, ok := t.here(s, key); ok {
-			return s, at
-		}
-		s.release()
-		s.settle(-1)
 		h = h.next.Load()
 	}
 }

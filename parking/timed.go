@@ -62,10 +62,11 @@ const forever = time.Duration(math.MaxInt64)
 // parkTimed sleeps until a signal, or until leave, which is called after the
 // limit has passed, has taken the caller's record off its queue. It relies on
 // its caller having called race.Disable exactly once, and nobody above:
-// packages time and context need their edges.
+// packages time and context need their edges. skip is the number of frames above
+// the caller that execution traces leave out.
 //
 //go:norace
-func parkTimed(p *parker, ticket uint32, leave func() bool, opts *Options) Outcome {
+func parkTimed(p *parker, ticket uint32, leave func() bool, opts *Options, skip int) Outcome {
 	race.Enable()
 	begin, timeout := now(), forever
 	if !opts.Deadline.IsZero() {
@@ -82,7 +83,7 @@ func parkTimed(p *parker, ticket uint32, leave func() bool, opts *Options) Outco
 		p.Kick(ticket)
 	}
 	left := false
-	for !left && p.Park(opts.Reason, opts.Skip+2) == rt.Kicked {
+	for !left && p.Park(opts.Reason, skip+1) == rt.Kicked {
 		if left = leave(); left {
 			p.Leave()
 		} else {

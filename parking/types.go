@@ -58,8 +58,8 @@ var outcomes = [...]string{"unparked", "invalid", "timed out", "canceled", "clos
 // A Result is what Park returns.
 type Result struct {
 	Outcome Outcome
-	Token   UnparkToken // given by the waker if Outcome is Unparked, else 0
 	More    bool        // Unparked: others were queued on the key when this waiter was taken off it
+	Token   UnparkToken // given by the waker if Outcome is Unparked, else 0
 	Since   int64       // for Options.Since of the next Park, if it goes on with the same wait
 }
 
@@ -79,17 +79,18 @@ const (
 
 // Options adjust one Park. The zero value queues at the back and waits for ever.
 type Options struct {
-	Reason   Reason
-	Token    ParkToken
-	Front    bool            // queue ahead of those who wait already: for a waiter that was woken and lost
-	Deadline time.Time       // zero = none. One without a monotonic reading is converted when the wait begins.
-	Context  context.Context // nil = none
-	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
-	Skip     int             // frames above Park's caller that execution traces leave out
+	Reason Reason
+	Front  bool // queue ahead of those who wait already: for a waiter that was woken and lost
 
 	// RaceEdge tells the race detector that the Unpark call that ends the wait
 	// synchronizes before Park's return.
 	RaceEdge bool
+
+	Token    ParkToken
+	Deadline time.Time       // zero = none. One without a monotonic reading is converted when the wait begins.
+	Context  context.Context // nil = none
+	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
+	Skip     int             // frames above Park's caller that execution traces leave out
 }
 
 // An UnparkResult says what an Unpark function did.

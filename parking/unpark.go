@@ -41,8 +41,8 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 		token = callback(r)
 	}
 	s.unparks += uint64(r.Unparked)
+	s.lower(r.Unparked)
 	s.release()
-	s.settle(-int32(r.Unparked))
 	if w != nil {
 		w.signal(token, r.More, skip+2)
 	}
@@ -88,8 +88,8 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 		token = callback(r)
 	}
 	s.unparks += uint64(r.Unparked)
+	s.lower(r.Unparked)
 	s.release()
-	s.settle(-int32(r.Unparked))
 	unpin()
 	signalAll(list, token, false, skip+1)
 	race.Enable()
@@ -129,8 +129,8 @@ func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback 
 		token = callback(r)
 	}
 	s.unparks += uint64(r.Unparked)
+	s.lower(r.Unparked)
 	s.release()
-	s.settle(-int32(r.Unparked))
 	unpin()
 	signalAll(chosen, token, r.More, 1)
 	race.Enable()

@@ -49,6 +49,8 @@ const recordBatch = 68
 // newWaiters makes some records and returns one. The others go to the cache:
 // allocating takes more stack than a goroutine that is about to sleep has left of
 // its first 2 KiB, and doubles it, so it shall be rare.
+//
+//go:noinline
 func newWaiters() *waiter {
 	batch := new([recordBatch]waiter)
 	for i := range batch[1:] {
@@ -57,12 +59,46 @@ func newWaiters() *waiter {
 	return &batch[0]
 }
 
-// newRecord returns a record that is ready to be queued on key, but for its
-// Parker.
+// pinWithRecord returns with the caller pinned and a record.
 //
 //go:norace
-func (t *Table) newRecord(key Key, opts *Options) (w *waiter) {
-	w = getWaiter()
+func pinWithRecord() *waiter {
+	if w := takeSpare(pin()); w != nil {
+		return w
+	}
+	unpin()
+	w := getWaiter()
+	pin()
+	return w
+}
+
+// freePinned undoes pinWithRecord.
+//
+//go:norace
+func (w *waiter) freePinned() {
+	p := pin() // by now it may be another
+	unpin()
+	kept := putSpare(p, w)
+	unpin()
+	if !kept {
+		putWaiter(w)
+	}
+}
+
+// free gives back a record that nobody else knows any more.
+//
+//go:norace
+func (w *waiter) free() {
+	w.group, w.stack = nil, nil
+	pin()
+	w.freePinned()
+}
+
+// fill makes w, which is about to be queued on key, say so. It starts the wait's
+// clock and returns its ticket.
+//
+//go:norace
+func (t *Table) fill(w *waiter, key Key, opts *Options) (ticket uint32) {
 	w.addr.Store(key.Addr)
 	w.node.Store(key.Node)
 	w.space = t.spaceOf(key)
@@ -70,25 +106,17 @@ func (t *Table) newRecord(key Key, opts *Options) (w *waiter) {
 	w.token = uintptr(opts.Token)
 	w.reason = opts.Reason
 	w.edge = opts.RaceEdge
-	w.stack = nil
-	if t.stacks.Load() != 0 {
-		w.stack = recordStack(opts.Skip)
-	}
-	w.since = opts.Since
 	w.more = false
-	return w
-}
-
-// begin starts the clock of w. It is called only for who queues, since looking
-// at the clock takes as long as being refused.
-//
-//go:norace
-func (w *waiter) begin() {
 	now := nanotime()
+	w.since = opts.Since
 	if w.since == 0 {
 		w.since = now
 	}
 	w.charged = now // what it waited before has been told
+	if w.group != nil {
+		return 0 // sleeps on the group's Parker
+	}
+	return w.parker.Prepare()
 }
 
 // waited returns for how long w has been waiting, in ns.
@@ -130,12 +158,6 @@ func (w *waiter) signal(token UnparkToken, more bool, skip int) {
 		return
 	}
 	w.parker.Unpark(skip + 1)
-}
-
-//go:norace
-func (w *waiter) free() {
-	w.group = nil
-	putWaiter(w)
 }
 
 // clear resets the links.

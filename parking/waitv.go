@@ -103,7 +103,7 @@ func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index, 
 	case mismatch >= 0, opts.Context == nil && opts.Deadline.IsZero():
 		g.parker.Park(opts.Reason, opts.Skip+1)
 	default:
-		outcome = parkTimed(&g.parker, ticket, leave, opts)
+		outcome = parkTimed(&g.parker, ticket, leave, opts, opts.Skip+1)
 	}
 	index = mismatch
 	if outcome == Unparked {
@@ -127,10 +127,12 @@ func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Option
 	for i := range entries {
 		e := &entries[i]
 		h := t.root(keys[i])
-		w := t.newRecord(keys[i], opts)
+		w := pinWithRecord()
 		w.group = g
-		pin()
-		refused = t.queue(h, keys[i], w, func() bool { return loadWord(e.Word.val) == e.Val }, false)
+		if t.stacks.Load() != 0 {
+			w.recordStack(opts.Skip)
+		}
+		_, refused = t.queue(h, keys[i], w, func() bool { return loadWord(e.Word.val) == e.Val }, opts)
 		unpin()
 		if refused != queuedUp {
 			w.free()

@@ -146,12 +146,9 @@ func (t *Table) wakeOp(k1 Key, n1 int, k2 Key, n2 int, op Op, word *uint32) (wok
 	}
 	s1.unparks += uint64(taken1)
 	s2.unparks += uint64(taken2)
-	s1.release()
-	if s2.bucket != s1.bucket {
-		s2.release()
-	}
-	s1.settle(-int32(taken1))
-	s2.settle(-int32(taken2))
+	s1.lower(taken1)
+	s2.lower(taken2)
+	releasePair(s1, s2)
 	unpin()
 	signalAll(list1, 0, false, 1)
 	signalAll(list2, 0, false, 1)
