@@ -484,6 +484,17 @@ func TestThread_PanicGoexitAndRecover(t *testing.T) {
 		}
 	}
 
+	// A schedule may end, here for its failure, while a thread is on its way out.
+	p.Threads[0] = func() {
+		defer func() {
+			x.Add(1)
+			x.Add(1)
+		}()
+		runtime.Goexit()
+	}
+	p.Threads[1] = func() { sim.Assert(x.Load() != 1, "halfway out") }
+	wantFailure(t, p, sim.Options{}, sim.KindAssert, "halfway out")
+
 	// Code that recovers and carries on does not keep the engine from ending a schedule.
 	p.Threads[0] = func() {
 		for range 3 {

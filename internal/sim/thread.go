@@ -134,23 +134,29 @@ func (t *thread) serve(yield func(struct{}) bool) {
 
 // run calls the thread's function and survives whatever it does.
 func (t *thread) run() {
-	returned := false
+	survived := false
 	defer func() {
-		t.nosched = 0
-		v := recover()
-		switch _, aborted := v.(errAborted); {
-		case aborted:
-		case v != nil:
-			t.e.panicked(v)
-		case !returned: // runtime.Goexit: the coroutine cannot go on, but others can; suspended here until it is dismissed
+		if !survived { // runtime.Goexit: the coroutine cannot go on, but others can; suspended here until it is dismissed
 			t.dead = true
 			t.finish()
 			t.yield(struct{}{})
 		}
 	}()
 	t.begun = true
+	t.call()
+	survived = true
+}
+
+// call returns unless the function calls runtime.Goexit, also if the schedule ends while it does.
+func (t *thread) call() {
+	defer func() {
+		t.nosched = 0
+		v := recover()
+		if _, aborted := v.(errAborted); !aborted && v != nil {
+			t.e.panicked(v)
+		}
+	}()
 	t.fn()
-	returned = true
 }
 
 func (e *engine) panicked(v any) {
