@@ -43,6 +43,7 @@ var commands = []command{
 	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
 	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
 	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
+	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }

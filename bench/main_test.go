@@ -80,6 +80,8 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"-d=-5s"}, "-d -5s"},
 		{[]string{"-samples", "5"}, "-samples 5"},
 		{[]string{"-turn", "1h"}, "-turn 1h"},
+		{[]string{"service"}, "kv"},
+		{[]string{"service", "kv", "-workers", "0"}, "-workers 0"},
 		{[]string{"torture", "-lock", "nonesuch"}, "busted"},
 		{[]string{"torture", "-without", "nonesuch"}, "affinity"},
 		{[]string{"torture", "-patience", "1ns"}, "-patience 1ns"},

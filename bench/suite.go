@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,8 @@ type cell struct {
 
 	// prepare, if not nil, runs before each sample of an implementation, and what it returns after it.
 	prepare func(arm string) (restore func())
+	// take, if not nil, takes a sample of its own instead of running a job.
+	take func(ctx context.Context, arm string, d time.Duration) (harness.Sample, error)
 }
 
 // A rowSpec is one measure of a cell.
@@ -216,6 +219,9 @@ func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harne
 	if c.prepare != nil {
 		defer c.prepare(arm)()
 	}
+	if c.take != nil {
+		return c.take(ctx, arm, o.Duration)
+	}
 	for range attempts {
 		s, err := rig.Run(ctx, c.job(implementation(arm)), o)
 		if err != nil || s.Ops > 0 && (!o.Timed || s.Waits.Count > 0) {
@@ -248,7 +254,11 @@ func (t *tableSpec) table(measured []series) result.Table {
 		if len(measured[i]) == 0 {
 			continue
 		}
-		out.Peers = c.peers
+		for _, peer := range c.peers {
+			if !slices.Contains(out.Peers, peer) {
+				out.Peers = append(out.Peers, peer)
+			}
+		}
 		for _, spec := range c.rows {
 			out.Rows = append(out.Rows, c.row(spec, measured[i]))
 		}
@@ -297,7 +307,9 @@ func (c *cell) row(spec rowSpec, measured series) result.Row {
 			row.Samples[arm] = append(row.Samples[arm], value(spec.measure, s))
 		}
 	}
-	row.Extra = extras(measured, c.timed)
+	if c.take == nil {
+		row.Extra = extras(measured, c.timed)
+	}
 	row.Evaluate()
 	return row
 }
@@ -305,7 +317,11 @@ func (c *cell) row(spec rowSpec, measured series) result.Row {
 // value returns what the sample says in nanoseconds.
 func value(m result.Measure, s harness.Sample) float64 {
 	switch m {
-	case result.WaitP999:
+	case result.P50:
+		return float64(s.Waits.P50)
+	case result.P99:
+		return float64(s.Waits.P99)
+	case result.WaitP999, result.P999:
 		return float64(s.Waits.P999)
 	case result.WaitMax:
 		return float64(s.Waits.Max)

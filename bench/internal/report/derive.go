@@ -76,11 +76,15 @@ func (c curve) plot(peers []string) result.Plot {
 		caption += ": " + c.key
 	}
 	p := result.Plot{Caption: caption + ".", X: result.Axis{Name: c.axis, Log: true}, Y: result.Axis{Name: "ns", Log: true}}
+	shown := func(ns float64) float64 { return ns }
+	if measure == result.Rate {
+		p.Y.Name, shown = string(measure), func(ns float64) float64 { return 1e9 / ns }
+	}
 	for _, name := range append([]string{result.Sync, result.Sync2}, peers...) {
 		s := result.Series{Name: name}
 		for _, row := range c.rows {
 			if e := row.Values[name]; e.N > 0 && e.Median > 0 {
-				s.X, s.Y = append(s.X, float64(row.Params[c.param])), append(s.Y, e.Median)
+				s.X, s.Y = append(s.X, float64(row.Params[c.param])), append(s.Y, shown(e.Median))
 			}
 		}
 		if len(s.X) > 0 {

@@ -177,6 +177,9 @@ func absolute(r *result.Row, name string) string {
 		return ""
 	}
 	s := nanoseconds(e.Median)
+	if r.Measure == result.Rate {
+		s = short(1e9/e.Median) + "/s"
+	}
 	if name != result.Sync && name != result.Sync2 {
 		s = name + " " + s
 	}

@@ -84,12 +84,16 @@ const (
 	Speed      Measure = "speed"      // ratio: how many times as many operations in the same time; above 1 is better
 	Throughput Measure = "throughput" // the same
 	Time       Measure = "time"       // ratio: how many times as long; below 1 is better
+	Rate       Measure = "requests/s" // the same, of a server; values are nanoseconds per request
+	P50        Measure = "p50"        // of the time to an answer; ratios as of Time
+	P99        Measure = "p99"
+	P999       Measure = "p99.9"
 	WaitP999   Measure = "p99.9 wait"
 	WaitMax    Measure = "max wait" // of a sample; a row's value is the median over the samples
 )
 
 // Inverted reports whether a ratio divides the other implementation's value by ours.
-func (m Measure) Inverted() bool { return m == Speed || m == Throughput }
+func (m Measure) Inverted() bool { return m == Speed || m == Throughput || m == Rate }
 
 // ratios returns the ratio of every pair.
 func (m Measure) ratios(of, against []float64) []float64 {
@@ -172,20 +176,18 @@ func (r *Row) Evaluate() {
 }
 
 // Mean returns the geometric mean of the rows as a row: of each round, then the median over the rounds, so that its
-// interval is of the same kind as theirs. Only rounds that all rows finished count.
+// interval is of the same kind as theirs. Only rounds that all rows finished count, and implementations that all rows have.
 func Mean(rows []Row, label string, target *Target) Row {
 	first := rows[0]
 	mean := Row{
 		Name: "GeometricMean", Label: label, Measure: first.Measure, Of: first.Of, Against: first.Against,
 		Target: target, Mean: true, Samples: map[string][]float64{},
 	}
-	rounds := math.MaxInt
-	for _, row := range rows {
-		for _, samples := range row.Samples {
-			rounds = min(rounds, len(samples))
-		}
-	}
 	for name := range first.Samples {
+		rounds := math.MaxInt
+		for _, row := range rows {
+			rounds = min(rounds, len(row.Samples[name]))
+		}
 		for round := range rounds {
 			values := make([]float64, len(rows))
 			for i, row := range rows {
