@@ -26,10 +26,12 @@ const looksMost = 4
 // stayAway is how long a contender leaves a busy mutex alone, in ns.
 const stayAway = 4000
 
-// pauseFor waits for d ns, or less where nanoseconds are not to be had.
+// pauseFor waits for d ns, or less if there is no clock of ns, or one that stands
+// still: the portable one does in a bubble of testing/synctest.
 func pauseFor(d int64) {
-	const hints = 8 // between two looks at the clock
-	for end := asm.Ticks() + uint64(d)*asm.TicksPerMicrosecond()/1000; int64(end-asm.Ticks()) > 0; {
+	const hints, atLeast = 8, 20 // between two looks at the clock; ns that this takes
+	end := asm.Ticks() + uint64(d)*asm.TicksPerMicrosecond()/1000
+	for looks := d / atLeast; looks > 0 && int64(end-asm.Ticks()) > 0; looks-- {
 		asm.Pause(hints)
 	}
 }
