@@ -94,15 +94,3 @@ func parallel() bool {
 	}
 	return processors.Load() > 1
 }
-
-// busy reports whether others write to m all the time, as owners of short
-// sections do. A load takes long if another CPU has written to the cache line
-// since the last one, here 50 ns ago.
-func (m *Mutex) busy() bool {
-	const fromCache = 40 // ns, at most, with two readings of the clock
-	m.state.Load()
-	asm.Pause(2)
-	begin := asm.Ticks()
-	m.state.Load()
-	return (asm.Ticks()-begin)*1000 > fromCache*asm.TicksPerMicrosecond()
-}

@@ -95,9 +95,9 @@
 //
 // # Progress and fairness
 //
-// Newcomers barge. A contender looks at the word rarely, and more rarely if its
-// cache line is busy: an owner of short sections then runs at full speed in turns
-// of a few microseconds, where more looks would only move the line to and fro. A waiter that was woken and lost goes back to the front.
+// Newcomers barge. A contender tries rarely: an owner of short sections then runs
+// at full speed in turns of a few microseconds, where more tries would only move
+// the cache line to and fro. A waiter that was woken and lost goes back to the front.
 // Once it has waited for 1 ms, as long as package sync, the next unlock that wakes
 // hands the mutex over and yields its P to it, but not more often than once in a
 // slice (Tunables.Slice).
@@ -316,10 +316,9 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 				return true
 			}
 		case c.looks < looksMost && parallel():
-			c.looks++
-			pauseFor(spinLimit() / looksMost)
-			if m.busy() {
-				pauseFor(stayAway)
+			if m.linger(c) {
+				m.settle(c)
+				return true
 			}
 		case l.reached():
 			m.giveUp(c)
@@ -345,6 +344,14 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 			}
 		}
 	}
+}
+
+// linger waits a little and then tries to take m without a look at it, which
+// would cost another trip of the cache line.
+func (m *Mutex) linger(c *contender) bool {
+	c.looks++
+	pauseFor(spinLimit() / looksMost)
+	return m.state.CompareAndSwap(0, c.pay(mutexLocked)) // T2
 }
 
 // setTag makes m contended. The goroutine that does so, the setter, must fence

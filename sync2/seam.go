@@ -20,11 +20,8 @@ func cputicks() int64  { return rt.Cputicks() }
 
 func now() time.Time { return time.Now() }
 
-// looksMost is how often a contender looks at a locked mutex before it parks.
+// looksMost is how often a contender tries a locked mutex before it parks.
 const looksMost = 4
-
-// stayAway is how long a contender leaves a busy mutex alone, in ns.
-const stayAway = 4000
 
 // pauseFor waits for d ns, or less if there is no clock of ns, or one that stands
 // still: the portable one does in a bubble of testing/synctest.

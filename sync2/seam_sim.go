@@ -24,12 +24,7 @@ func fatal(msg string) { rt.Fatal(msg) }
 func cputicks() int64  { return rt.Cputicks() }
 
 // A contender looks or does not, in some schedule each.
-const (
-	looksMost = 1
-	stayAway  = 0
-)
-
-func (m *Mutex) busy() bool { return false }
+const looksMost = 1
 
 func parallel() bool { return sim.Running() && sim.Choose(2) == 1 }
 

@@ -21,9 +21,8 @@ type Tunables struct {
 	// make long waits rarer and throughput lower.
 	Slice time.Duration
 
-	// Spin is how long a goroutine waits at a locked mutex, with four looks at it,
-	// before it parks: 0 to 1s, by default 3us. At a mutex that is busy with short
-	// sections it stays longer. With one P it parks at once.
+	// Spin is how long a goroutine waits at a locked mutex, with four tries in that
+	// time, before it parks: 0 to 1s, by default 6us. With one P it parks at once.
 	Spin time.Duration
 
 	// Asymmetric says that a mutex which nobody waits for is unlocked without an
@@ -34,7 +33,7 @@ type Tunables struct {
 
 const (
 	defaultSlice = 50 * time.Microsecond
-	defaultSpin  = 3 * time.Microsecond
+	defaultSpin  = 6 * time.Microsecond
 )
 
 // The tunables that are in force, in ns. They are read on slow paths only.

@@ -113,7 +113,7 @@ var printTunables = child("PrintTunables", func(subject) {
 
 func TestTunables_ComeFromTheEnvironment(t *testing.T) {
 	for _, c := range []struct{ env, want string }{
-		{"", "50µs 3µs "},
+		{"", "50µs 6µs "},
 		{"slice=50us,spin=0,asymmetric=0", "50µs 0s "},
 		{"slice=1ns,spin=7us", "50µs 7µs "}, // what is not allowed is not obeyed
 	} {
