@@ -171,17 +171,20 @@ func (e *engine) gatherTime() {
 	}
 }
 
-// fire lets timer i fire. Its function runs next: that costs no preemption.
+// fire lets timer i fire: a thread begins to run its function. That costs no preemption, nor does it if others go on before
+// the function has done anything.
 func (e *engine) fire(i int) *thread {
 	tm := e.timers[i]
 	tm.pending = false
 	e.now = max(e.now, tm.when)
 	e.commit(tm.w, value{}, mix(tm.w.history, 6))
 	t := e.spawn(timerName(i), tm.f, tm.place)
+	t.skip = false
 	if e.tracing {
 		e.noteText(t, "timer fires")
 	}
 	e.ran(t)
+	t.free = true
 	return t
 }
 

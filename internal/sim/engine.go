@@ -45,6 +45,7 @@ type engine struct {
 	rec     []token // what was chosen, run-length encoded
 	yielded int     // threads whose yielded flag is set
 	pinned  int     // threads that are pinned
+	live    int     // threads that have not ended
 	futile  int     // resumptions in a row of threads that spin in vain
 	ticks   int
 	procs   []*thread // who was on each P last
@@ -205,7 +206,7 @@ func (e *engine) runSchedule() {
 func (e *engine) reset() {
 	e.n, e.next, e.last, e.cur = 0, nil, nil, nil
 	e.over, e.pruned, e.fail, e.fatal = false, false, nil, ""
-	e.steps, e.used, e.yielded, e.pinned, e.futile, e.ticks = 0, 0, 0, 0, 0, 0
+	e.steps, e.used, e.yielded, e.pinned, e.live, e.futile, e.ticks = 0, 0, 0, 0, 0, 0, 0
 	e.rec = e.rec[:0]
 	clear(e.procs)
 	e.names, e.named = e.names[:0], 0

@@ -51,7 +51,7 @@ func Unpin() {
 
 // pinPoint is a scheduling point only if it makes a difference to anybody: if threads can lack Ps, or change them.
 func (t *thread) pinPoint(op opcode) {
-	if e := t.e; e.opt.Migrate || e.n > len(e.procs) || e.over {
+	if e := t.e; e.opt.Migrate || e.live > len(e.procs) || e.over {
 		t.point(op, nil)
 	} else {
 		t.op, t.on = op, nil

@@ -99,6 +99,7 @@ func (e *engine) spawn(name string, f func(), origin uint64) *thread {
 		t.next()
 		e.threads[id] = t
 	}
+	e.live++
 	t.name, t.fn = name, f
 	t.begun, t.status, t.skip, t.yielded, t.free, t.after, t.nosched, t.going = false, ready, true, false, false, nil, 0, notParking
 	t.hash = mix(origin, past)
@@ -178,6 +179,7 @@ func (t *thread) finish() {
 	}
 	t.status = done
 	t.begun = false
+	e.live--
 	if !e.over {
 		e.next = e.schedule()
 	}
