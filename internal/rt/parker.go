@@ -59,6 +59,9 @@ func (p *machine) Park(reason Reason, skip int) Wake {
 	for {
 		switch s := p.state.Load(); s & stateMask {
 		case signalled:
+			if mutant("rt: same generation after a signal") {
+				s -= genUnit
+			}
 			p.state.Store(s&^stateMask + genUnit) // T9
 			return Signalled
 		case kicked:
@@ -80,6 +83,10 @@ func (p *machine) Unpark(skip int) {
 		if st != queued && st != parked && st != kicked {
 			throw("rt: Unpark of a Parker that does not wait")
 		}
+		if mutant("rt: signal overwrites") && st == queued {
+			p.state.Store(s&^stateMask | signalled)
+			return
+		}
 		if p.state.CompareAndSwap(s, s&^stateMask|signalled) { // T3, T4, T7
 			if st == parked {
 				p.resume(skip + 1) // I1
@@ -97,7 +104,11 @@ func (p *machine) Kick(ticket uint32) {
 	for {
 		s := p.state.Load()
 		st := s & stateMask
-		if s&^stateMask != ticket || st != queued && st != parked {
+		if mutant("rt: kick of any ticket") {
+			ticket = s &^ stateMask
+		}
+		late := st == signalled && mutant("rt: kick after the signal")
+		if s&^stateMask != ticket || st != queued && st != parked && !late {
 			return
 		}
 		if p.state.CompareAndSwap(s, ticket|kicked) { // T5, T6
@@ -114,6 +125,10 @@ func (p *machine) Kick(ticket uint32) {
 //go:norace
 func (p *machine) Rearm() {
 	s := p.state.Load()
+	if mutant("rt: re-arm overwrites") {
+		p.state.Store(s&^stateMask | queued)
+		return
+	}
 	if s&stateMask == kicked {
 		p.state.CompareAndSwap(s, s&^stateMask|queued)
 	}

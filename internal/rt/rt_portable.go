@@ -46,50 +46,12 @@ func realThrow(msg string) {
 // block profile by itself.
 func BlockEvent(cycles int64, skip int) {}
 
-// realSleep is how a goroutine is suspended: it waits for a channel of one slot,
-// or, where package sync's own wait would not count as durable in a synctest
-// bubble, for the second Lock of a sync.Mutex. There is a new one for each wait,
-// because a channel belongs to the bubble that made it.
-type realSleep struct {
-	ch chan struct{}
-	mu *sync.Mutex
-}
+type realSleep struct{ channelSleep }
 
-// realSuspend sleeps unless p has been signalled or kicked.
-//
 //go:norace
 func (p *machine) realSuspend(reason Reason, skip int) {
-	s := p.state.Load()
-	if s&stateMask != queued {
-		return
-	}
-	p.sleep.realSleepOn(reason) // before T2
-	mu, ch := p.sleep.mu, p.sleep.ch
-	if !p.state.CompareAndSwap(s, s&^stateMask|parked) { // T2
-		return
-	}
-	if mu != nil {
-		mu.Lock()
-	} else {
-		<-ch
-	}
-}
-
-func (s *realSleep) realSleepOn(reason Reason) {
-	switch reason {
-	case ReasonMutexLock, ReasonRWMutexRLock, ReasonRWMutexLock:
-		s.ch, s.mu = nil, new(sync.Mutex)
-		s.mu.Lock()
-	default:
-		s.ch, s.mu = make(chan struct{}, 1), nil
-	}
+	p.sleep.channelSleep.suspend(&p.state, reason)
 }
 
 //go:norace
-func (p *machine) realResume(skip int) {
-	if mu := p.sleep.mu; mu != nil {
-		mu.Unlock()
-	} else {
-		p.sleep.ch <- struct{}{}
-	}
-}
+func (p *machine) realResume(skip int) { p.sleep.channelSleep.resume() }

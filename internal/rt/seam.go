@@ -28,6 +28,9 @@ func goyield()           { realGoyield() }
 func fatal(msg string)   { realFatal(msg) }
 func throw(msg string)   { realThrow(msg) }
 
+// mutant is where the model checker's builds have seeded faults.
+func mutant(string) bool { return false }
+
 //go:norace
 func (p *machine) suspend(reason Reason, skip int) { p.realSuspend(reason, skip+1) }
 

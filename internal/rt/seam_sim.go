@@ -71,10 +71,47 @@ func (p *Parker) Leave() {
 	}
 }
 
+// A sleep in a run is that of one of the twins, as simPortable says.
 type sleep struct {
 	realSleep
-	thread sim.Semaphore
+	channels channelSleep
+	parked   uintptr // handle of the thread, for Goready
 }
+
+var simPortable bool
+
+type resumeMutex = sim.Mutex
+
+// A oneShot is a channel of one slot, which in a run is a semaphore.
+type oneShot struct {
+	ch      chan struct{}
+	permits *sim.Semaphore
+}
+
+func newOneShot() oneShot {
+	if sim.Running() {
+		return oneShot{permits: new(sim.Semaphore)}
+	}
+	return oneShot{ch: make(chan struct{}, 1)}
+}
+
+func (c oneShot) send() {
+	if c.permits != nil {
+		c.permits.Release()
+	} else {
+		c.ch <- struct{}{}
+	}
+}
+
+func (c oneShot) receive() {
+	if c.permits != nil {
+		c.permits.Acquire()
+	} else {
+		<-c.ch
+	}
+}
+
+func mutant(name string) bool { return sim.Mutant(name) }
 
 func pin() int {
 	if sim.Running() {
@@ -145,20 +182,34 @@ func throw(msg string) {
 }
 
 func (p *machine) suspend(reason Reason, skip int) {
-	if !sim.Running() {
+	switch {
+	case !sim.Running():
 		p.realSuspend(reason, skip+1)
-		return
-	}
-	s := p.state.Load()
-	if s&stateMask == queued && p.state.CompareAndSwap(s, s&^stateMask|parked) { // T2
-		p.sleep.thread.Acquire()
+	case simPortable:
+		p.sleep.channels.suspend(&p.state, reason)
+	default:
+		sim.Gopark(p.commit, reason.String())
 	}
 }
 
+// commit does what commit in rt_native_unsafe.go does on g0: store, plain load, CAS.
+func (p *machine) commit(g uintptr) bool {
+	p.sleep.parked = g
+	s := sim.LoadPlain32(&p.state)
+	if mutant("rt: parks whatever came") {
+		p.state.Store(s&^stateMask | parked)
+		return true
+	}
+	return s&stateMask == queued && p.state.CompareAndSwap(s, s&^stateMask|parked) // T2
+}
+
 func (p *machine) resume(skip int) {
-	if sim.Running() {
-		p.sleep.thread.Release()
-	} else {
+	switch {
+	case !sim.Running():
 		p.realResume(skip + 1)
+	case simPortable:
+		p.sleep.channels.resume()
+	default:
+		sim.Goready(p.sleep.parked)
 	}
 }
