@@ -153,6 +153,9 @@ func dequeue(at **waiter, w *waiter) {
 	default:
 		second := w.next
 		second.prev, second.child, second.length, second.charged = w.prev, w.child, w.length-1, w.charged
+		if mutant("dequeue: other queues get lost") {
+			second.child = [2]*waiter{}
+		}
 		*at = second
 	}
 	w.clear()

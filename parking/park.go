@@ -98,12 +98,18 @@ const queuedUp = Unparked
 //go:norace
 func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, opts *Options) (ticket uint32, refused Outcome) {
 	s, at := t.lock(h, key)
-	s.raise(1) // B1
+	if !mutant("park: counted after validate") {
+		s.raise(1) // B1
+	}
 	switch {
-	case t.closed.Load() != 0:
+	case t.closed.Load() != 0 && !mutant("close: park does not look"):
 		refused = Closed
+	case mutant("park: not validated"):
 	case validate != nil && !validate():
 		refused = Invalid // also if the table is closed by now: validate may have had an effect
+	}
+	if mutant("park: counted after validate") {
+		s.raise(1)
 	}
 	if refused != queuedUp {
 		s.lower(1)
@@ -154,8 +160,8 @@ func (t *Table) leave(w *waiter, timedOut func(key Key, last bool)) (left bool) 
 		h := t.root(key)
 		pin()
 		s, at := t.lock(h, key)
-		current := w.moves.Load() == moves // not requeued meanwhile
-		if left = current && w.queued; left {
+		current := w.moves.Load() == moves || mutant("leave: moves not compared") // not requeued meanwhile
+		if left = current && w.queued; left && !mutant("leave: stays queued") {
 			dequeue(at, w) // W2; its queue is at *at (B2), and nobody can move it now
 			if timedOut != nil {
 				timedOut(key.public(), *at == nil || !(*at).is(key, w.space))

@@ -56,7 +56,10 @@ func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int),
 	if *at != nil {
 		waiting = int((*at).length)
 	}
-	dst.raise(waiting) // before decide announces anybody
+	late := mutant("requeue: counted late")
+	if !late {
+		dst.raise(waiting) // before decide announces anybody
+	}
 	wake, move := 0, 0
 	if t.closed.Load() == 0 {
 		wake, move = decide(waiting)
@@ -74,6 +77,9 @@ func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int),
 	var token UnparkToken
 	if callback != nil {
 		token = callback(r)
+	}
+	if late {
+		dst.raise(waiting)
 	}
 	src.unparks += uint64(r.Unparked)
 	src.requeues += uint64(r.Requeued)
@@ -110,7 +116,9 @@ func (t *Table) append(s spot, key Key, list *waiter) {
 	for w := list; w != nil; {
 		next := w.next
 		w.next = nil
-		w.setKey(key)
+		if !mutant("requeue: key stays") {
+			w.setKey(key)
+		}
 		enqueue(at, w, false)
 		w = next
 	}

@@ -114,7 +114,7 @@ func (t *Table) answer() {
 	for _, r := range asked {
 		r.answered = true
 		switch {
-		case t.Immutable():
+		case t.Immutable() && !mutant("slots: change after a final choice"):
 			r.err = ErrBusy
 		case !done: // the highest for which there is memory
 			r.err = t.apply(r)
@@ -195,11 +195,16 @@ func (t *Table) grow() {
 //go:norace
 func (t *Table) replace(old, new *hash) {
 	if old != nil {
-		old.next.Store(new) // before any mark tells of it
+		if !mutant("resize: successor told late") {
+			old.next.Store(new) // before any mark tells of it
+		}
 		old.each(func(b *bucket) {
 			for !t.migrate(b, new, migrateBatch) {
 			}
 		})
+		if mutant("resize: successor told late") {
+			old.next.Store(new)
+		}
 		t.resizes++
 	}
 	t.current.Store(new)
@@ -222,11 +227,8 @@ func (h *hash) each(f func(b *bucket)) {
 	runtime.KeepAlive(h)
 }
 
-// migrateBatch bounds the queues that are moved in one pinned stretch.
-const migrateBatch = 32
-
-// migrate moves up to limit queues of b to new and reports whether there are no
-// more. t.resizing is held.
+// migrate moves up to limit queues of b to new, in one pinned stretch, and reports
+// whether there are no more. t.resizing is held.
 //
 //go:norace
 func (t *Table) migrate(b *bucket, new *hash, limit int) (done bool) {
@@ -267,6 +269,11 @@ func moveQueue(b *bucket, new *hash) (busy *bucket) {
 		return to.bucket
 	}
 	n := int(q.length)
+	if mutant("resize: old count falls first") {
+		b.lower(n)
+		to.raise(n)
+		n = 0
+	}
 	to.raise(n) // B3: before the old count falls
 	*from = nil
 	*to.find(key, q.space) = q // W3

@@ -39,7 +39,10 @@ func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
 func yield()          { rt.Yield() }
 
-const spinTries = 200
+const (
+	spinTries    = 200
+	migrateBatch = 32 // queues
+)
 
 // mutant is where the model checker's builds have seeded faults.
 func mutant(string) bool { return false }

@@ -83,8 +83,10 @@ func (l *bucketLock) UnlockPinned() {
 	}
 }
 
-// spinTries: one round that waits for a change, and one that sees it.
-const spinTries = 2
+const (
+	spinTries    = 2 // one round that waits for a change, and one that sees it
+	migrateBatch = 1
+)
 
 // profiling reports whether anybody may ask for Delay.
 func profiling() bool { return rt.MutexProfiled && runtime.SetMutexProfileFraction(-1) > 0 }

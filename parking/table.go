@@ -193,6 +193,9 @@ func (t *Table) otherRoot(node uint32) *hash {
 	if node&inGlobal != 0 {
 		return t.globalHash()
 	}
+	if mutant("birth: not one at a time") {
+		return t.birth()
+	}
 	t.resizing.Lock()
 	defer t.resizing.Unlock()
 	return t.birth()
@@ -286,11 +289,14 @@ func (t *Table) here(s spot, key Key) (at **waiter, ok bool) {
 		return s.find(key, t.spaceOf(key)), true
 	}
 	mark := s.mark.Load()
+	if mutant("resize: mark not looked at") {
+		mark = live
+	}
 	if mark == moved {
 		return nil, false
 	}
 	at = s.find(key, t.spaceOf(key))
-	return at, mark == live || *at != nil
+	return at, mark == live || *at != nil || mutant("resize: newcomers stay behind")
 }
 
 // Waiting reports whether a goroutine may be parked on key. False is exact for
@@ -311,7 +317,7 @@ func (t *Table) Waiting(key Key) bool {
 			return true
 		}
 		// In this order: count falls only after mark has left live (B3).
-		last := h.mode == fixed || b.mark.Load() == live
+		last := h.mode == fixed || mutant("waiting: no second look") || b.mark.Load() == live
 		runtime.KeepAlive(h)
 		if last {
 			return false

@@ -45,6 +45,9 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	s.release()
 	if w != nil {
 		w.signal(token, r.More, skip+2)
+		if mutant("unpark: signals twice") {
+			w.signal(token, r.More, 0)
+		}
 	}
 	unpin()
 	race.Enable()

@@ -150,7 +150,7 @@ func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Option
 func (g *group) leaveAll(t *Table) (dequeued int) {
 	for i := range g.records {
 		r := &g.records[i]
-		if !r.left {
+		if !r.left && !mutant("waitv: others stay queued") {
 			r.left = t.leave(r.waiter, nil)
 		}
 		if !r.left {
@@ -167,7 +167,7 @@ func (g *group) leaveAll(t *Table) (dequeued int) {
 func (g *group) drain(t *Table) (index, used int) {
 	dequeued := g.leaveAll(t)
 	g.parker.Prepare()
-	if g.signals.Add(-int32(dequeued)) == 0 { // V3
+	if g.signals.Add(-int32(dequeued)) == 0 || mutant("waitv: late wakers not awaited") { // V3
 		g.parker.Leave()
 	} else {
 		g.parker.Park(ReasonSemacquire, 0)
