@@ -22,7 +22,7 @@ func pause() {
 
 func backOff(n uint32) {
 	if sim.Running() {
-		sim.Pause()
+		sim.BackOff(n)
 	} else {
 		asm.Pause(n)
 	}
@@ -30,21 +30,6 @@ func backOff(n uint32) {
 
 func storeRelease(x *atomicUint32, v uint32) { sim.StoreRelease32(x, v) }
 
-func setBits(x *atomicUint32, mask, v uint32) { swapBits(x, mask, v) }
+func setBits(x *atomicUint32, mask, v uint32) { sim.StoreBits32(x, mask, v) }
 
-// swapBits is one step in a run.
-func swapBits(x *atomicUint32, mask, v uint32) (old uint32) {
-	if sim.Running() {
-		sim.Atomically(func() {
-			old = x.Load()
-			x.Store(old&^mask | v)
-		})
-		return old
-	}
-	for {
-		old = x.Load()
-		if x.CompareAndSwap(old, old&^mask|v) {
-			return old
-		}
-	}
-}
+func swapBits(x *atomicUint32, mask, v uint32) (old uint32) { return sim.SwapBits32(x, mask, v) }

@@ -35,6 +35,9 @@ func Nanotime() int64 {
 	if t == nil {
 		return int64(time.Since(processStart)) + 1
 	}
+	if t.cost != nil {
+		return t.cost.nanotime()
+	}
 	t.reads.time, t.e.clock.used = true, true
 	t.hash = mix(t.hash, uint64(t.e.now))
 	return t.e.now

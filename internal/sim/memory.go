@@ -232,6 +232,9 @@ func (t *thread) use(w *word) {
 
 // load is every kind of load.
 func (t *thread) load(a addr, wd width, op opcode, o order) value {
+	if t.cost != nil {
+		return t.cost.load(a, wd)
+	}
 	w := t.e.word(a, wd)
 	t.begin(op, w)
 	t.use(w)
@@ -245,6 +248,15 @@ func (t *thread) load(a addr, wd width, op opcode, o order) value {
 
 // store is every kind of store.
 func (t *thread) store(a addr, wd width, v value, op opcode, o order) {
+	switch {
+	case t.cost == nil:
+	case o == seqcst: // an exchange
+		t.cost.update(a, wd, opSwap, v, value{})
+		return
+	default:
+		t.cost.store(a, wd, wholeWord, v)
+		return
+	}
 	e := t.e
 	w := e.word(a, wd)
 	own := t.own(w)
@@ -273,6 +285,9 @@ func (t *thread) store(a addr, wd width, v value, op opcode, o order) {
 // update is every read-modify-write: f is one of the opcodes below with operands x and y. It returns the old value and
 // whether it wrote.
 func (t *thread) update(a addr, wd width, op opcode, x, y value) (value, bool) {
+	if t.cost != nil {
+		return t.cost.update(a, wd, op, x, y)
+	}
 	e := t.e
 	w := e.word(a, wd)
 	own := t.own(w)

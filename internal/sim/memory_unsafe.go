@@ -29,27 +29,38 @@ const (
 
 // peek reads the memory of a word. All accesses are atomic, because goroutines outside the run may use the types too.
 func (w *word) peek() value {
-	switch w.width {
-	case word32:
-		return value{n: uint64((*atomic.Uint32)(w.at).Load())}
-	case word64:
-		return value{n: (*atomic.Uint64)(w.at).Load()}
-	case wordPtr:
-		return value{p: atomic.LoadPointer((*unsafe.Pointer)(w.at))}
+	if w.width == object {
+		return value{n: w.obj}
 	}
-	return value{n: w.obj}
+	return peekAt(w.at, w.width)
 }
 
 // poke writes the memory of a word.
 func (w *word) poke(v value) {
-	switch w.width {
-	case word32:
-		(*atomic.Uint32)(w.at).Store(uint32(v.n))
-	case word64:
-		(*atomic.Uint64)(w.at).Store(v.n)
-	case wordPtr:
-		atomic.StorePointer((*unsafe.Pointer)(w.at), v.p)
-	default:
+	if w.width == object {
 		w.obj = v.n
+		return
+	}
+	pokeAt(w.at, w.width, v)
+}
+
+func peekAt(at addr, w width) value {
+	switch w {
+	case word32:
+		return value{n: uint64((*atomic.Uint32)(at).Load())}
+	case word64:
+		return value{n: (*atomic.Uint64)(at).Load()}
+	}
+	return value{p: atomic.LoadPointer((*unsafe.Pointer)(at))}
+}
+
+func pokeAt(at addr, w width, v value) {
+	switch w {
+	case word32:
+		(*atomic.Uint32)(at).Store(uint32(v.n))
+	case word64:
+		(*atomic.Uint64)(at).Store(v.n)
+	default:
+		atomic.StorePointer((*unsafe.Pointer)(at), v.p)
 	}
 }

@@ -95,6 +95,33 @@ func StorePlainInt64(x *Int64, v int64)   { StorePlain64(&x.u, uint64(v)) }
 func LoadAcquireInt64(x *Int64) int64     { return int64(LoadAcquire64(&x.u)) }
 func StoreReleaseInt64(x *Int64, v int64) { StoreRelease64(&x.u, uint64(v)) }
 
+// SwapBits32 replaces the bits of x in mask by those of v and returns what x was: an exchange of part of a word, which some
+// machines have and sync/atomic lacks.
+func SwapBits32(x *Uint32, mask, v uint32) (old uint32) {
+	if t := current(); t != nil {
+		Atomically(func() {
+			old = x.Load()
+			x.Store(old&^mask | v)
+		})
+		return old
+	}
+	for {
+		old = x.v.Load()
+		if x.v.CompareAndSwap(old, old&^mask|v) {
+			return old
+		}
+	}
+}
+
+// StoreBits32 is a release store to part of a word. Only a cost model lets it wait in a store buffer.
+func StoreBits32(x *Uint32, mask, v uint32) {
+	if t := current(); t != nil && t.cost != nil {
+		t.cost.store(addr32(&x.v), word32, uint64(mask), u32(v))
+		return
+	}
+	SwapBits32(x, mask, v)
+}
+
 var outside Uint32 // the word that Fence locks outside a run
 
 // Fence orders every earlier access of the caller before every later one.

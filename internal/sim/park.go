@@ -190,6 +190,10 @@ func (p *Parker) step(op *opcode, f func(s waitState, misuse func(string)) waitS
 // rouse makes a parked thread able to run.
 func (t *thread) rouse(o *thread) {
 	o.status = ready
+	if t.cost != nil {
+		t.cost.rouse(o.cost)
+		return
+	}
 	if t.e.opt.Ready == RunNext {
 		o.after = t
 	}

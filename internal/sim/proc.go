@@ -23,6 +23,10 @@ func Pin() int {
 	if t == nil {
 		return 0
 	}
+	if t.cost != nil {
+		t.pins++
+		return t.p
+	}
 	t.pinPoint(opPin)
 	if t.pins == 0 {
 		t.place()
@@ -37,6 +41,10 @@ func Pin() int {
 func Unpin() {
 	t := current()
 	if t == nil {
+		return
+	}
+	if t.cost != nil {
+		t.pins--
 		return
 	}
 	t.pinPoint(opUnpin)
@@ -108,6 +116,9 @@ func CPU() int {
 	t := current()
 	if t == nil {
 		return 0
+	}
+	if t.cost != nil {
+		return t.cost.cpu
 	}
 	if t.pins == 0 {
 		t.point(opCPU, nil)
@@ -203,6 +214,9 @@ func Choose(n int) int {
 	if n < 1 || n > 100 {
 		t.fail(KindMisuse, fmt.Sprintf("%s: Choose(%d), allowed are 1 to 100", t.name, n))
 	}
+	if t.cost != nil {
+		return 0
+	}
 	k := t.e.choose(n, 0)
 	t.hash = mix(t.hash, uint64(k))
 	return k
@@ -235,6 +249,10 @@ func Atomically(f func()) {
 	t := current()
 	if t == nil {
 		f()
+		return
+	}
+	if t.cost != nil {
+		t.cost.atomically(f)
 		return
 	}
 	t.point(opAtomic, nil)

@@ -27,6 +27,7 @@ func (s status) String() string {
 // thread is a simulated goroutine, carried by a coroutine that serves one thread per schedule.
 type thread struct {
 	e    *engine
+	cost *costThread // not nil: in a cost model
 	id   int
 	name string
 	fn   func()
@@ -202,6 +203,10 @@ func (t *thread) giveWay(n *thread) {
 
 // point is the scheduling point before an operation.
 func (t *thread) point(op opcode, w *word) {
+	if t.cost != nil {
+		t.cost.step()
+		return
+	}
 	e := t.e
 	if e.over {
 		panic(errAborted{})
@@ -257,6 +262,10 @@ func (t *thread) block(s status, why string) {
 		t.fail(KindMisuse, t.name+" would block inside Atomically")
 	}
 	t.status, t.why, t.where = s, why, e.steps
+	if t.cost != nil {
+		t.cost.sleep()
+		return
+	}
 	t.giveWay(e.schedule())
 	t.advance(t.op)
 	t.skip = true
@@ -285,6 +294,9 @@ func (t *thread) dismiss() {
 
 // fail ends the schedule as failed.
 func (t *thread) fail(k Kind, msg string) {
+	if t.cost != nil {
+		panic("sim: " + msg)
+	}
 	t.e.failWith(k, msg)
 	panic(errAborted{})
 }

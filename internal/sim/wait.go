@@ -49,6 +49,10 @@ func Pause() {
 		runtime.Gosched()
 		return
 	}
+	if t.cost != nil {
+		t.cost.pause()
+		return
+	}
 	e := t.e
 	if e.over {
 		panic(errAborted{})
@@ -143,6 +147,9 @@ func WaitWhileEqualFor32(x *Uint32, v uint32, d time.Duration) uint32 {
 
 // awaitNot is one load that takes place when the word is not v, or when the time limit is over.
 func (t *thread) awaitNot(a addr, wd width, v value) value {
+	if t.cost != nil {
+		return t.cost.awaitNot(a, wd, v)
+	}
 	w := t.e.word(a, wd)
 	t.guardedPoint(opWait, w, v)
 	t.use(w)
@@ -183,11 +190,25 @@ func (t *thread) other(w *word, v value, k int) int {
 	}
 }
 
+// BackOff is n rounds of a wait that does not look at anything. Only in a cost model does it take time; elsewhere it is
+// Pause.
+func BackOff(n uint32) {
+	if t := current(); t != nil && t.cost != nil {
+		t.cost.backOff(n)
+		return
+	}
+	Pause()
+}
+
 // Yield lets others run: runtime.Gosched, osyield. It drains the store buffer.
 func Yield() {
 	t := current()
 	if t == nil {
 		runtime.Gosched()
+		return
+	}
+	if t.cost != nil {
+		t.cost.yieldCPU()
 		return
 	}
 	t.point(opYield, nil)
