@@ -7,7 +7,8 @@
 // OnceValues, Pool and Map are those of package sync. Sizes, zero values, fatal
 // errors, panics, wait reasons in goroutine dumps, profiles and memory ordering
 // are as in package sync, and so are the method sets, with additions:
-// LockContext, TryLockFor, RLockContext, TryRLockFor, Downgrade, WaitContext.
+// LockContext, TryLockFor, RLockContext, TryRLockFor, Downgrade, WaitContext, and
+// Do, which runs a function under a Mutex. [Tunables] say how goroutines wait.
 //
 // # Differences from sync
 //

@@ -3,6 +3,8 @@
 package sync2
 
 import (
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
@@ -14,9 +16,12 @@ import (
 // and the clock; the words are in words.go and words_race.go.
 func pin()             { rt.Pin() }
 func unpin()           { rt.Unpin() }
+func pause(n uint32)   { asm.Pause(n) }
 func yield()           { rt.Yield() }
 func fatal(msg string) { rt.Fatal(msg) }
 func cputicks() int64  { return rt.Cputicks() }
+func nanotime() int64  { return rt.Nanotime() }
+func spawn(f func())   { go f() }
 
 func now() time.Time { return time.Now() }
 
@@ -41,3 +46,52 @@ func hereTag() uint32 { return 1 }
 
 // table is where the goroutines of this package park.
 func table() *parking.Table { return parking.Default() }
+
+// askCells is how many requests of Mutex.Do a slot holds.
+const askCells = 31
+
+// askSlots is shared by all mutexes.
+var askSlots [64]askSlot
+
+func asksFor(m *Mutex) *askSlot {
+	const golden = 0x9E3779B97F4A7C15
+	return &askSlots[uint64(parking.AddrOf(m))*golden>>(64-6)]
+}
+
+// batchFrom returns Tunables.Batch.
+func batchFrom() int32 { return int32(tunedBatch.Load()) }
+
+// firstCell is where to look for a free cell first.
+func firstCell() int { return int(rt.Rand() % askCells) }
+
+var requests, batches sync.Pool
+
+func newRequest() *request {
+	if r, ok := requests.Get().(*request); ok {
+		return r
+	}
+	return new(request)
+}
+
+func newBatch() *batch {
+	if b, ok := batches.Get().(*batch); ok {
+		return b
+	}
+	return makeBatch()
+}
+
+func freeRequest(r *request) { requests.Put(r) }
+func freeBatch(b *batch)     { batches.Put(b) }
+
+// mayAsk reports whether spinning for a mutex can help. Whether the P has other
+// work does not matter: a function is short, or its goroutine soon gives up.
+func mayAsk() bool { return runtime.NumCPU() > 1 }
+
+// patient reports whether a goroutine that has asked goes on spinning. Looking at
+// the clock takes as long as looking at the mutex several times.
+func patient(round int, begin int64) bool {
+	return round%8 != 7 || nanotime()-begin < spinLimit()
+}
+
+// insideBubble reports whether the caller is in a synctest bubble.
+func insideBubble() bool { return inBubble(now()) }

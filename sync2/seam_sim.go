@@ -15,6 +15,8 @@ type (
 	atomicInt32   = sim.Int32
 	atomicUint64  = sim.Uint64
 	atomicUintptr = sim.Uintptr
+
+	atomicPointer[T any] = sim.Pointer[T]
 )
 
 func pin()             { rt.Pin() }
@@ -22,6 +24,10 @@ func unpin()           { rt.Unpin() }
 func yield()           { rt.Yield() }
 func fatal(msg string) { rt.Fatal(msg) }
 func cputicks() int64  { return rt.Cputicks() }
+func nanotime() int64  { return rt.Nanotime() }
+func spawn(f func())   { sim.Go(f) }
+
+func pause(uint32) { pauseFor(0) }
 
 // A contender looks or does not, in some schedule each.
 const looksMost = 1
@@ -91,3 +97,36 @@ func hereTag() uint32 {
 	}
 	return 1
 }
+
+// All mutexes share one slot with two cells, which a program makes anew.
+const askCells = 2
+
+var askSlots [1]askSlot
+
+func asksFor(*Mutex) *askSlot { return &askSlots[0] }
+func firstCell() int          { return 0 }
+
+func batchFrom() int32 {
+	if sim.Running() {
+		return 1
+	}
+	return int32(tunedBatch.Load())
+}
+
+// Records are not used again: they would carry a schedule over to the next.
+func newRequest() *request { return new(request) }
+func freeRequest(*request) {}
+func newBatch() *batch     { return makeBatch() }
+func freeBatch(*batch)     {}
+
+func mayAsk() bool { return !sim.Running() || sim.Choose(2) == 1 }
+
+// A goroutine that has asked gives up after a look or two.
+func patient(round int, begin int64) bool {
+	if sim.Running() {
+		return round < 1 || round < 2 && sim.Choose(2) == 1
+	}
+	return round%8 != 7 || nanotime()-begin < spinLimit()
+}
+
+func insideBubble() bool { return !sim.Running() && inBubble(now()) }

@@ -2,6 +2,7 @@ package sync2
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/hqsync/hqsync/internal/env"
@@ -9,7 +10,7 @@ import (
 
 // Tunables are the figures by which goroutines wait for a Mutex. Services leave
 // them alone, or set the environment variable SYNC2, of which this package obeys
-// slice, spin and asymmetric; [SetTunables] is for tests and measurements. Under
+// slice, spin, batch and asymmetric; [SetTunables] is for tests and measurements. Under
 // the build tag sync2_std they have no effect.
 //
 // That the defaults are good ones shows
@@ -25,6 +26,11 @@ type Tunables struct {
 	// time, before it parks: 0 to 1s, by default 6us. With one P it parks at once.
 	Spin time.Duration
 
+	// Batch is how many requests have to wait for the goroutine that leaves
+	// Mutex.Do to have them run in a batch: 1 to 31, by default 4; 0: never, Do then
+	// always calls its function itself.
+	Batch int
+
 	// Asymmetric says that a mutex which nobody waits for is unlocked without an
 	// atomic read-modify-write. Only linux/amd64 can change it, to false at any
 	// time, and to true where it was true at the start of the process.
@@ -34,12 +40,14 @@ type Tunables struct {
 const (
 	defaultSlice = 50 * time.Microsecond
 	defaultSpin  = 6 * time.Microsecond
+	defaultBatch = 4
 )
 
-// The tunables that are in force, in ns. They are read on slow paths only.
+// The tunables that are in force, times in ns. They are read on slow paths only.
 var (
 	tunedSlice = initially("slice", defaultSlice)
 	tunedSpin  = initially("spin", defaultSpin)
+	tunedBatch = initialBatch()
 )
 
 // initially is a tunable at the start of the process: what the environment
@@ -50,6 +58,16 @@ func initially(key string, d time.Duration) *atomicUint64 {
 	}
 	word := new(atomicUint64)
 	word.Store(uint64(d))
+	return word
+}
+
+func initialBatch() *atomicUint64 {
+	n := uint64(defaultBatch)
+	if value, ok := env.Lookup("batch"); ok {
+		n, _ = strconv.ParseUint(value, 10, 64)
+	}
+	word := new(atomicUint64)
+	word.Store(n)
 	return word
 }
 
@@ -65,6 +83,7 @@ func CurrentTunables() Tunables {
 	return Tunables{
 		Slice:      time.Duration(sliceLength()),
 		Spin:       time.Duration(spinLimit()),
+		Batch:      int(tunedBatch.Load()),
 		Asymmetric: asymmetric(),
 	}
 }
@@ -76,9 +95,9 @@ func CurrentTunables() Tunables {
 func SetTunables(t Tunables) error {
 	for _, f := range []struct {
 		name, key string
-		value     time.Duration
-	}{{"Slice", "slice", t.Slice}, {"Spin", "spin", t.Spin}} {
-		if allowed, ok := env.Allowed(f.key, f.value.String()); !ok {
+		value     any
+	}{{"Slice", "slice", t.Slice}, {"Spin", "spin", t.Spin}, {"Batch", "batch", t.Batch}} {
+		if allowed, ok := env.Allowed(f.key, fmt.Sprint(f.value)); !ok {
 			return fmt.Errorf("sync2: Tunables.%s cannot be %v; allowed: %s", f.name, f.value, allowed)
 		}
 	}
@@ -87,5 +106,6 @@ func SetTunables(t Tunables) error {
 	}
 	tunedSlice.Store(uint64(t.Slice))
 	tunedSpin.Store(uint64(t.Spin))
+	tunedBatch.Store(uint64(t.Batch))
 	return nil
 }

@@ -11,4 +11,6 @@ type (
 	atomicInt32   = atomic.Int32
 	atomicUint64  = atomic.Uint64
 	atomicUintptr = atomic.Uintptr
+
+	atomicPointer[T any] = atomic.Pointer[T]
 )

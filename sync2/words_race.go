@@ -125,3 +125,33 @@ func (w *atomicUintptr) CompareAndSwap(old, new uintptr) bool {
 	defer race.Enable()
 	return w.v.CompareAndSwap(old, new)
 }
+
+type atomicPointer[T any] struct{ v atomic.Pointer[T] }
+
+//go:norace
+func (w *atomicPointer[T]) Load() *T {
+	race.Disable()
+	defer race.Enable()
+	return w.v.Load()
+}
+
+//go:norace
+func (w *atomicPointer[T]) Store(p *T) {
+	race.Disable()
+	defer race.Enable()
+	w.v.Store(p)
+}
+
+//go:norace
+func (w *atomicPointer[T]) Swap(p *T) *T {
+	race.Disable()
+	defer race.Enable()
+	return w.v.Swap(p)
+}
+
+//go:norace
+func (w *atomicPointer[T]) CompareAndSwap(old, new *T) bool {
+	race.Disable()
+	defer race.Enable()
+	return w.v.CompareAndSwap(old, new)
+}

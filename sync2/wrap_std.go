@@ -27,6 +27,13 @@ func (m *Mutex) LockContext(ctx context.Context) error { return poll(ctx, m.TryL
 // does not become available within d. With d <= 0 it is TryLock.
 func (m *Mutex) TryLockFor(d time.Duration) bool { return pollFor(d, m.TryLock) }
 
+// Do locks m, calls f, and unlocks m, also if f panics or calls runtime.Goexit.
+func (m *Mutex) Do(f func()) {
+	m.Lock()
+	defer m.Unlock()
+	f()
+}
+
 // A RWMutex is a sync.RWMutex with the additional methods of this package.
 type RWMutex struct {
 	rw   sync.RWMutex

@@ -19,6 +19,7 @@ type key struct {
 // keys is the table, sorted by name.
 var keys = []key{
 	{"asymmetric", "0 or 1", isSwitch, "0: unlock by an atomic operation everywhere, never by a plain store"},
+	{"batch", "a number from 0 to 31", isNumber(0, 31), "functions of waiting calls of Mutex.Do from which on they are run in a batch; 0: never"},
 	{"domains", "llc, node or none", isOneOf("llc", "node", "none"), "what a locality domain is: a last-level-cache group, a NUMA node, the machine"},
 	{"hashseed", "a number from 0 to 18446744073709551615", isNumber(0, 1<<64-1), "seed of the bucket hash, for runs that repeat"},
 	{"hq.local", "a number from 1 to 1000000", isNumber(1, 1e6), "hand-overs of a bucket lock inside one domain before the next domain is served"},

@@ -1,0 +1,165 @@
+//go:build sim && !sync2_std
+
+package sync2
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hqsync/hqsync/internal/sim"
+	"github.com/hqsync/hqsync/parking"
+)
+
+// doProgram runs the given scripts on two mutexes that share a slot: D is Do, P a Do whose function panics, E one whose
+// function calls runtime.Goexit, which ends the script, W one that gives the mutex up and takes it back, L lock and
+// unlock; d is Do on the second mutex.
+func doProgram(scripts ...string) sim.Program {
+	var m [2]*Mutex
+	var s [2]section
+	var runs map[string]int // of each function
+	var inARow [2]int       // functions since m was last free
+	enter := func(which int, name string) {
+		runs[name]++
+		s[which].enter()
+	}
+	do := func(op rune, name string) {
+		which := 0
+		if op == 'd' {
+			which = 1
+		}
+		defer func() {
+			if v := recover(); v != nil {
+				sim.Assert(v == name, fmt.Sprintf("%s got the panic %v", name, v))
+			} else {
+				sim.Assert(op != 'P', "no panic from "+name)
+			}
+			sim.Assert(runs[name] == 1, fmt.Sprintf("%s has run %d times", name, runs[name]))
+		}()
+		m[which].Do(func() {
+			inARow[which]++
+			sim.Assert(inARow[which] <= 1+askCells, "a batch without end")
+			enter(which, name)
+			switch op {
+			case 'P':
+				panic(name)
+			case 'E':
+				runtime.Goexit()
+			case 'W':
+				m[which].Unlock()
+				m[which].Lock()
+				s[which].enter()
+			}
+		})
+		sim.Assert(op != 'E', name+" goes on after Goexit")
+	}
+	run := func(thread int, script string) func() {
+		return func() {
+			for i, op := range script {
+				name := fmt.Sprintf("%c%d.%d", op, thread, i)
+				if op == 'L' {
+					m[0].Lock()
+					enter(0, name)
+					m[0].Unlock()
+					continue
+				}
+				do(op, name)
+			}
+		}
+	}
+	p := sim.Program{
+		Name: fmt.Sprint("do ", scripts),
+		Setup: func() {
+			parking.ResetForSim()
+			askSlots = [1]askSlot{}
+			m, s, runs = [2]*Mutex{new(Mutex), new(Mutex)}, [2]section{}, map[string]int{}
+			inARow = [2]int{}
+			sim.Name(&m[0].state, "state", "locked", "parked", "awake")
+			sim.Name(&askSlots[0].waiting, "waiting")
+		},
+		Check: func() error {
+			for i := range m {
+				if m[i].state.Load()&mutexLocked == 0 {
+					inARow[i] = 0
+				}
+			}
+			return nil
+		},
+		Final: func() error {
+			for i := range m {
+				if st := m[i].state.Load(); st&^mutexParked != 0 {
+					return fmt.Errorf("state %#x at rest", st)
+				}
+			}
+			if n := askSlots[0].waiting.Load(); n != 0 {
+				return fmt.Errorf("%d requests at rest", n)
+			}
+			for i := range askSlots[0].cells {
+				if askSlots[0].cells[i].Load() != nil {
+					return fmt.Errorf("a request in cell %d at rest", i)
+				}
+			}
+			for thread, script := range scripts {
+				for i, op := range script {
+					if name := fmt.Sprintf("%c%d.%d", op, thread, i); runs[name] != 1 {
+						return fmt.Errorf("%s has run %d times", name, runs[name])
+					}
+				}
+			}
+			return nil
+		},
+	}
+	for i, script := range scripts {
+		p.Threads = append(p.Threads, run(i, script))
+	}
+	return p
+}
+
+func TestModelDo(t *testing.T) {
+	defer backToReality()
+	programs := [][]string{{"D", "D"}, {"P", "D"}, {"E", "D"}, {"W", "D"}, {"D", "L"}}
+	if !testing.Short() {
+		programs = append(programs, []string{"DD", "D"}, []string{"D", "D", "L"}, []string{"d", "D", "D"}, []string{"D", "E", "P"})
+	}
+	for _, scripts := range programs {
+		t.Run(strings.Join(scripts, " "), func(t *testing.T) {
+			sim.Run(t, modes[1].on(doProgram(scripts...)), sim.Options{
+				Memory: sim.TSO, Time: 8 * time.Second, Budget: 1_000_000})
+		})
+	}
+}
+
+// TestDoMutants: each fault that is seeded in do.go is found on the program named here.
+func TestDoMutants(t *testing.T) {
+	defer backToReality()
+	mutants := []struct {
+		name     string
+		scripts  []string
+		strategy sim.Strategy
+	}{
+		{"do: claimed without a look", []string{"D", "D"}, sim.Uniform(1)},
+		{"do: withdrawn without a look", []string{"D", "D"}, sim.Uniform(1)},
+		{"do: locked and still asking", []string{"D", "D", "D"}, sim.Uniform(1)},
+		{"do: request for another mutex", []string{"d", "D", "D"}, sim.Uniform(1)},
+		{"do: unlocked too early", []string{"D", "D", "L"}, sim.Uniform(1)},
+		{"do: panic stays here", []string{"D", "P"}, sim.Uniform(1)},
+		{"do: batch ends with Goexit", []string{"D", "E"}, sim.Uniform(1)},
+		{"do: owner is left asleep", []string{"D", "D"}, sim.Exhaustive(2)},
+		{"do: owner sleeps without a look", []string{"D", "W"}, sim.Uniform(1)},
+		{"do: batch without end", []string{"D", "DD", "DD"}, sim.Uniform(1)},
+	}
+	killed := 0
+	for _, m := range mutants {
+		r := sim.Explore(modes[1].on(doProgram(m.scripts...)), sim.Options{Strategy: m.strategy,
+			Memory: sim.TSO, Time: 20 * time.Second, Budget: 500_000, Mutant: m.name})
+		if r.Failure == nil {
+			t.Errorf("%s survived: %s", m.name, r)
+			continue
+		}
+		killed++
+		t.Logf("%s: %s", m.name, r)
+	}
+	t.Logf("mutants: %d killed, %d survived", killed, len(mutants)-killed)
+}
