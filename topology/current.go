@@ -7,14 +7,20 @@ import (
 
 // CurrentCPU returns the CPU that the caller runs on, as far as [Ready] knows the
 // machine: see [Topology.CurrentCPU].
+//
+//go:norace
 func CurrentCPU() int { return Ready().CurrentCPU() }
 
 // CurrentDomain returns the index of the caller's locality domain in the topology
 // that [Ready] returns: see [Topology.CurrentDomain].
+//
+//go:norace
 func CurrentDomain() int { return Ready().CurrentDomain() }
 
 // CurrentNode returns the id of the caller's NUMA node in the topology that
 // [Ready] returns: see [Topology.CurrentNode].
+//
+//go:norace
 func CurrentNode() int { return Ready().CurrentNode() }
 
 // CurrentCPU returns the id of the CPU that the caller runs on, or Unknown where
@@ -24,6 +30,8 @@ func CurrentNode() int { return Ready().CurrentNode() }
 // where only a system call tells the CPU, each P keeps the answer for 64 calls.
 // Whoever relies on it may lose speed by an answer that is wrong, never
 // correctness. It does not allocate, block or lock; a pinned goroutine may call it.
+//
+//go:norace
 func (t *Topology) CurrentCPU() int {
 	if t.places != nil {
 		return t.places[callerIndex()%len(t.places)]
@@ -38,6 +46,8 @@ func (t *Topology) CurrentCPU() int {
 // CurrentDomain returns the index of the locality domain that the caller runs in,
 // always one from 0 to NumDomains-1: it is 0 where the CPU or its domain is
 // unknown. It is a hint as [Topology.CurrentCPU] is.
+//
+//go:norace
 func (t *Topology) CurrentDomain() int {
 	if len(t.domains) == 1 {
 		return 0
@@ -48,6 +58,8 @@ func (t *Topology) CurrentDomain() int {
 // CurrentNode returns the id of the NUMA node that the caller runs on, always one
 // that is online: it is the first one where the CPU or its node is unknown. It is
 // a hint as [Topology.CurrentCPU] is.
+//
+//go:norace
 func (t *Topology) CurrentNode() int {
 	first := t.nodes[0].ID
 	if len(t.nodes) == 1 {
@@ -61,6 +73,8 @@ func (t *Topology) CurrentNode() int {
 
 // callerIndex returns a number that differs between callers that run at the same
 // time, as far as possible: that of the P, else of the CPU.
+//
+//go:norace
 func callerIndex() int {
 	if rt.Pinnable {
 		p := rt.Pin()

@@ -41,6 +41,8 @@ var perPs [256]perP
 
 // rememberedCPUNode asks the kernel once for refreshAfter calls of a P. Without a
 // way to tell Ps apart it asks each time.
+//
+//go:norace
 func rememberedCPUNode() (cpu, node uint32, ok bool) {
 	if !rt.Pinnable {
 		return asm.CPUNode()

@@ -28,6 +28,8 @@ var (
 //
 // The machine appears between two calls: code that uses indices of domains calls
 // Ready once and stays with the answer.
+//
+//go:norace
 func Ready() *Topology {
 	if t := loaded.Load(); t != nil {
 		return t

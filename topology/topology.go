@@ -52,6 +52,8 @@ type CPU struct {
 }
 
 // unknownCPU is what is known about a CPU that is not online.
+//
+//go:norace
 func unknownCPU(id int) CPU {
 	return CPU{ID: id, Node: Unknown, Package: Unknown, Core: Unknown, LLC: Unknown, Class: Unknown, Domain: Unknown}
 }
@@ -81,6 +83,10 @@ type Domain struct {
 // A Topology describes a machine. It is immutable and may be used by any number
 // of goroutines. Its methods do not block; those that return a single number or
 // a struct do not allocate, and a pinned goroutine may call them.
+//
+// What says where the caller runs is hidden from the race detector, for callers
+// that hide from it the edge by which they got the topology: a lock must not
+// order its users after the goroutine that read the machine.
 type Topology struct {
 	machine
 	cpus      []CPU // by id, up to the largest possible one
@@ -185,6 +191,8 @@ func (t *Topology) Online() Set { return t.online }
 func (t *Topology) Allowed() Set { return t.allowed }
 
 // CPU describes the CPU of the given id, which need not exist.
+//
+//go:norace
 func (t *Topology) CPU(id int) CPU {
 	if id < 0 || id >= len(t.cpus) {
 		return unknownCPU(id)
@@ -251,6 +259,8 @@ func (t *Topology) Distance(from, to int) int {
 }
 
 // NodeOf returns the id of the NUMA node of a CPU, or Unknown.
+//
+//go:norace
 func (t *Topology) NodeOf(cpu int) int { return t.CPU(cpu).Node }
 
 // NumDomains returns the number of locality domains, at least 1.
@@ -261,6 +271,8 @@ func (t *Topology) Domain(i int) Domain { return t.domains[i] }
 
 // DomainOf returns the index of the domain of a CPU. It is Unknown for a CPU
 // that was not online when the machine was read.
+//
+//go:norace
 func (t *Topology) DomainOf(cpu int) int { return t.CPU(cpu).Domain }
 
 // ActiveDomains returns the number of domains in which this process may use a
