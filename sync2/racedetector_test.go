@@ -472,3 +472,17 @@ func TestRaceDetectorSeesNoEdgeBetweenMutexesThatShareABucket(t *testing.T) {
 		}
 	})
 }
+
+// On a machine with several NUMA nodes a mutex asks where it is when it becomes contended. The detector neither takes the
+// answer for an edge from whoever read the machine, nor for a race with him.
+func TestRaceDetectorSeesNoEdgeFromTheReaderOfTheMachine(t *testing.T) {
+	t.Parallel()
+	r := startChild(t, ours, bucketPart, time.Minute, raceOptions, "SYNC2=topology=4x2")
+	var races int
+	if _, err := fmt.Sscan(r.stdout, &races); err != nil || r.exit != 0 || races < bucketLate {
+		t.Fatalf("%d races reported, want %d: %v, %v", races, bucketLate, err, r)
+	}
+	if strings.Contains(r.stderr, "topology.") {
+		t.Error(r)
+	}
+}

@@ -41,9 +41,6 @@ func pauseFor(d int64) {
 // mutant is a fault that the simulator can put into this package; here none.
 func mutant(string) bool { return false }
 
-// hereTag is the tag of a mutex that becomes contended here: 1 + NUMA node.
-func hereTag() uint32 { return 1 }
-
 // table is where the goroutines of this package park.
 func table() *parking.Table { return parking.Default() }
 
