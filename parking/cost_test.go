@@ -25,7 +25,7 @@ func TestWake_TenThousandOthersInTheBucket(t *testing.T) {
 			if err := tab.SetSlots(2, 0); err != nil {
 				t.Fatal(err)
 			}
-			ks := keys(t, 3*words+60)
+			ks := keys(t, (3*words+60)*tab.Stats().Nodes)
 			mine := ks[0]
 			var others []parking.Key
 			for _, k := range ks[1:] {

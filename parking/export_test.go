@@ -229,8 +229,12 @@ func (t *Table) Index(key Key) int {
 }
 
 // Arrays returns the pages of the table's bucket arrays.
-func (t *Table) Arrays() (list []NodePages) {
-	h := t.root(Key{})
+func (t *Table) Arrays() []NodePages { return pagesOf(t.root(Key{})) }
+
+// GlobalArrays returns the pages of the arrays that tables share.
+func (t *Table) GlobalArrays() []NodePages { return pagesOf(t.globalHash()) }
+
+func pagesOf(h *hash) (list []NodePages) {
 	for i, a := range h.arrays {
 		n := NodePages{Node: h.numa.nodes[i]}
 		for j := 0; j < len(a); j += 4096 / bucketSize {

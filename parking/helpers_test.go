@@ -15,14 +15,18 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hqsync/hqsync/internal/numatest"
 	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/parking"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The runtime's goroutine that frees the memory of old hashes is not a leak.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hqsync/hqsync/parking.freeBuckets"))
+}
 
-// emulated reports whether this binary runs under a user-mode emulator.
-var emulated = os.Getenv("HQSYNC_EXEC") != "" || runtime.GOARCH == "arm64" && runtime.NumCPU() < 4
+// emulated reports whether this binary runs in an emulator.
+var emulated = numatest.Emulated() || os.Getenv("HQSYNC_EXEC") != "" || runtime.GOARCH == "arm64" && runtime.NumCPU() < 4
 
 // effort scales a number of rounds to how slow this build is, and says so.
 func effort(t testing.TB, n int) int {

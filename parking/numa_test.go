@@ -231,32 +231,6 @@ func TestOneNode_HasNoArraysOfNodes(t *testing.T) {
 	tab.UnparkAll(k, nil)
 }
 
-// On a machine with several NUMA nodes each array's pages are on its node.
-func TestEachArrayIsOnItsNode(t *testing.T) {
-	topo, _ := topology.Get()
-	nodes := topo.PossibleNUMANodes()
-	if nodes.Len() < 2 {
-		t.Skip("this machine has one NUMA node")
-	}
-	var tab parking.Table
-	if err := tab.SetSlots(4096, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range tab.Arrays() {
-		if !topo.NUMANodes().Has(h.Node) {
-			continue // possible, not online
-		}
-		if n, ok := topo.NUMANode(h.Node); ok && !n.HasMemory {
-			continue
-		}
-		for _, p := range h.Pages {
-			if got, err := parking.PageNode(p); err != nil || got != h.Node {
-				t.Errorf("page %#x of node %d is on node %d, %v", p, h.Node, got, err)
-			}
-		}
-	}
-}
-
 // What the environment says of the default table, in processes of their own.
 func TestEnvironment_DefaultTable(t *testing.T) {
 	if line := os.Getenv("HQSYNC_PARKING_CHILD"); line != "" {
