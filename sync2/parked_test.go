@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hqsync/hqsync/internal/numatest"
 	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/parking"
 )
@@ -70,7 +71,7 @@ func TestParkedWaiters_SurviveAThousandResizes(t *testing.T) {
 	if race.Enabled {
 		scale *= 5
 	}
-	if os.Getenv("HQSYNC_EXEC") != "" { // an emulator
+	if os.Getenv("HQSYNC_EXEC") != "" || numatest.Emulated() {
 		scale *= 5
 	}
 	mutexes, resizes = mutexes/scale, resizes/scale
