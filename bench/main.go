@@ -45,6 +45,7 @@ var commands = []command{
 	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
 	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
+	{"all", "Everything, into one report.", &allCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/hqsync/hqsync/bench/internal/harness"
@@ -19,12 +20,24 @@ var (
 	gridWork       = []workPair{{0, 0}, {0, 100}, {20, 20}, {20, 200}, {200, 200}, {1000, 200}}
 )
 
+// peerWork is the work with which all peers are measured, toys too.
+var peerWork = workPair{20, 20}
+
+// morePeers returns the peers that are measured with that work only. The toys take seconds for a sample of many
+// goroutines: they spin for one that does not run.
+func morePeers(g int) []string {
+	if g > 16 {
+		return []string{peerSharded}
+	}
+	return []string{peerSharded, peerTAS, peerTicket}
+}
+
 // harmlessWait is the longest wait of which nobody complains, whatever package sync's is.
 const harmlessWait = 20 * time.Millisecond
 
 type mutexCmd struct {
 	G     []int `short:"g" name:"goroutines" placeholder:"N" help:"Goroutines of the contended grid instead of 2,4,16,128,1024."`
-	Peers bool  `negatable:"" default:"true" help:"Measure a channel and x/sync/semaphore as well."`
+	Peers bool  `negatable:"" default:"true" help:"Measure a channel and x/sync/semaphore as well, and where there are 20 steps inside and outside, a lock in 64 shards and two toys: tas and ticket."`
 }
 
 func (c *mutexCmd) Help() string {
@@ -77,6 +90,9 @@ func mutexTables(goroutines []int, procs int, withPeers bool) []tableSpec {
 		for _, w := range gridWork {
 			c := mutexCell("Mutex", g, w, result.Throughput, floor)
 			c.peers, c.procs = peers, procs
+			if withPeers && w == peerWork {
+				c.peers = append(slices.Clone(peers), morePeers(g)...)
+			}
 			grid.cells = append(grid.cells, c)
 		}
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/hqsync/hqsync/sync2"
 )
 
-// peerSharded is not one lock but many, each with a part of the work: what no single lock can compete with.
-const peerSharded = "sharded"
-
 // serviceLocks are the locks of the servers by implementation.
 var serviceLocks = map[string]service.Locks{
 	result.Sync:  {New: func() sync.Locker { return new(sync.Mutex) }, Shards: 1},
@@ -36,6 +33,7 @@ func (c *serviceCmd) Help() string {
 others wrote measures from outside.
 
 Example: go run ./bench service kv
+
 Example: go run ./bench service http -quick
 
 A ratio of 1.03x of requests/s means 3 % more answers in the same time, of 0.95x at p99 that all but one in a hundred

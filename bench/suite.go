@@ -26,6 +26,9 @@ const (
 	peerChannel   = "channel"
 	peerSemaphore = "semaphore"
 	peerRBMutex   = "rbmutex"
+	peerSharded   = "sharded" // not one lock but many, each with a part of the work: what no single lock can compete with
+	peerTAS       = "tas"
+	peerTicket    = "ticket"
 )
 
 // implementations are all that can be measured. Again is the very code of Sync: its ratio shows the noise alone.
@@ -36,6 +39,9 @@ var implementations = map[string]workload.Set{
 	peerChannel:   peer.Channel,
 	peerSemaphore: peer.Semaphore,
 	peerRBMutex:   peer.RBMutex,
+	peerSharded:   peer.Sharded,
+	peerTAS:       peer.TAS,
+	peerTicket:    peer.Ticket,
 }
 
 // implementation returns the workloads of an arm. What is no name of an implementation is sync2 with other tunables.
@@ -212,8 +218,8 @@ func (c *cell) round(ctx context.Context, rig *harness.Rig, o harness.Options) (
 }
 
 // attempts is how often a sample is tried in which nothing ended: on a busy machine the process may have been off the
-// CPU all the time. A lock that lost a wake-up is found by the rig.
-const attempts = 10
+// CPU all the time. Each attempt is twice as long. A lock that lost a wake-up is found by the rig.
+const attempts = 6
 
 func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harness.Options) (harness.Sample, error) {
 	if c.prepare != nil {
@@ -227,8 +233,9 @@ func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harne
 		if err != nil || s.Ops > 0 && (!o.Timed || s.Waits.Count > 0) {
 			return s, err
 		}
+		o.Duration *= 2
 	}
-	return harness.Sample{}, fmt.Errorf("nothing ended within %v, in %d attempts; measure longer with -d", o.Duration, attempts)
+	return harness.Sample{}, fmt.Errorf("nothing ended within %v, in the last of %d attempts; measure longer with -d", o.Duration/2, attempts)
 }
 
 // setProcs sets GOMAXPROCS, unless procs is 0, and returns how to set it back. Setting it stops the world, which must

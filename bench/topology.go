@@ -16,6 +16,7 @@ func (c *topologyCmd) Help() string {
 may use, and where the caller runs. It measures nothing.
 
 Example: go run ./bench topology
+
 Example: SYNC2=topology=2x12x16 go run ./bench topology
 
 One domain means that the locks treat all CPUs alike. A message after the tree means that SYNC2 or the kernel's

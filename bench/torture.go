@@ -27,6 +27,7 @@ GOMAXPROCS, the garbage collector, the parking table's size and the threads' CPU
 continued. -d is the time of the whole run, 60s if it is not given, 10s with -quick.
 
 Example: go run ./bench torture -d 10m
+
 Example: go run ./bench torture -lock busted
 
 It fails on two owners, on a goroutine that makes no progress (it then prints who is parked and where everybody is), and,

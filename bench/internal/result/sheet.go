@@ -1,5 +1,28 @@
 package result
 
+import (
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// A Bundle is what several commands measured, one after another.
+type Bundle struct {
+	Format      int       `json:"format"`
+	Command     string    `json:"command"`
+	Started     time.Time `json:"started"`
+	Seconds     float64   `json:"seconds"`
+	Interrupted bool      `json:"interrupted"`
+	Results     []*Result `json:"results"`
+}
+
+// Write writes the bundle as JSON.
+func (b *Bundle) Write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "\t")
+	return enc.Encode(b)
+}
+
 // A Sheet is a section of a report that compares something else than sync2 with sync: text in columns, and plots.
 type Sheet struct {
 	Name    string     `json:"name"`

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hqsync/hqsync/bench/internal/child"
 )
 
 // Locks make the locks of a server.
@@ -80,7 +82,7 @@ func generate(ctx context.Context, d time.Duration, name string, args ...string)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
-	err := runLeashed(cmd)
+	err := child.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

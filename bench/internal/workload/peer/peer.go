@@ -3,6 +3,7 @@ package peer
 
 import (
 	"context"
+	"sync"
 
 	"github.com/hqsync/hqsync/bench/internal/harness"
 	"github.com/hqsync/hqsync/bench/internal/workload"
@@ -10,15 +11,37 @@ import (
 )
 
 // Channel has the Mutex workloads on a channel of capacity one.
-var Channel = workload.Set{
-	MutexAlone: func() harness.Job { return alone(make(channel, 1)) },
-	Mutex:      func(g, in, out int) harness.Job { return shared(make(channel, 1), g, in, out) },
-}
+var Channel = mutexSet(1, func() channel { return make(channel, 1) })
 
 // Semaphore has the Mutex workloads on golang.org/x/sync/semaphore with weight one.
-var Semaphore = workload.Set{
-	MutexAlone: func() harness.Job { return alone(weighted{semaphore.NewWeighted(1)}) },
-	Mutex:      func(g, in, out int) harness.Job { return shared(weighted{semaphore.NewWeighted(1)}, g, in, out) },
+var Semaphore = mutexSet(1, func() weighted { return weighted{semaphore.NewWeighted(1)} })
+
+// shards is the number of locks of Sharded.
+const shards = 64
+
+// Sharded has the Mutex workloads on many locks of package sync, each with a part of the data: what a program gains
+// that does not need one lock at all.
+var Sharded = mutexSet(shards, func() *sync.Mutex { return new(sync.Mutex) })
+
+// TAS and Ticket have the Mutex workloads on toys that spin until they have the lock, and let others run now and then.
+// The first is unfair, the second strictly in order.
+var (
+	TAS    = mutexSet(1, func() *tas { return new(tas) })
+	Ticket = mutexSet(1, func() *ticket { return new(ticket) })
+)
+
+// mutexSet has the workloads on n fresh locks.
+func mutexSet[L locker](n int, fresh func() L) workload.Set {
+	return workload.Set{
+		MutexAlone: func() harness.Job { return alone(fresh()) },
+		Mutex: func(g, in, out int) harness.Job {
+			rooms := make([]room[L], n)
+			for i := range rooms {
+				rooms[i].mu, rooms[i].data = fresh(), harness.Seed(g+i)
+			}
+			return shared(rooms, g, in, out)
+		},
+	}
 }
 
 type channel chan struct{}
@@ -53,26 +76,28 @@ func alone[L locker](mu L) harness.Job {
 	return harness.Job{Workers: 1, Loop: loop}
 }
 
-func shared[L locker](mu L, g, in, out int) harness.Job {
-	data := &struct {
-		_    harness.Pad
-		word uint64
-		_    harness.Pad
-	}{word: harness.Seed(g)}
-	section := func() {
-		if in > 0 {
-			data.word = harness.Steps(data.word, in)
-		}
-	}
+// room is a lock and its data, with nothing else near.
+type room[L locker] struct {
+	_    harness.Pad
+	mu   L
+	data uint64
+	_    harness.Pad
+}
+
+// shared divides the goroutines among the rooms.
+func shared[L locker](rooms []room[L], g, in, out int) harness.Job {
 	return harness.Job{
 		Workers: g,
 		Loop: func(id int, m *harness.Meter) (t harness.Tally) {
+			r := &rooms[id%len(rooms)]
 			limit := m.Limit()
 			t.Sink = harness.Seed(id)
 			for p := m.Phase(); p != harness.Stopped && t.Ops < limit; t.Ops += uint64(p & 1) {
-				mu.Lock()
-				section()
-				mu.Unlock()
+				r.mu.Lock()
+				if in > 0 {
+					r.data = harness.Steps(r.data, in)
+				}
+				r.mu.Unlock()
 				p = m.Phase()
 				t.Sink = harness.Steps(t.Sink, out)
 			}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hqsync/hqsync/bench/internal/child"
+	"github.com/hqsync/hqsync/bench/internal/report"
+	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/bench/internal/service"
+)
+
+// notInAll are the commands that have no section in the report of all, and why.
+var notInAll = map[string]string{
+	"all":      "it is this one",
+	"topology": "the environment says what it prints",
+	"tune":     "it compares sync2 with itself",
+}
+
+// A variant is how all calls a command, if not simply by its name.
+type variant struct {
+	args  []string
+	quick []string // more of them with -quick
+	ready func() error
+}
+
+// variants has the commands of which all makes another number of sections than one, or which need something.
+var variants = map[string][]variant{
+	"service": {
+		{args: []string{"service", "kv"}, quick: fewWorkers, ready: service.KV.Missing},
+		{args: []string{"service", "http"}, quick: fewWorkers, ready: service.HTTP.Missing},
+	},
+}
+
+var fewWorkers = []string{"-workers", "32,128,384"}
+
+// A section is one child process, and what it measured.
+type section struct {
+	name string
+	variant
+}
+
+// sections returns what all runs: every command but those that are left out, in the order of the registry.
+func sections(without []string) ([]section, error) {
+	var all []section
+	known := map[string]bool{}
+	for _, c := range commands {
+		if _, out := notInAll[c.name]; out {
+			continue
+		}
+		list, special := variants[c.name]
+		if !special {
+			list = []variant{{args: []string{c.name}}}
+		}
+		for _, v := range list {
+			name := strings.Join(v.args, "-")
+			known[c.name], known[name] = true, true
+			if !slices.Contains(without, name) && !slices.Contains(without, c.name) {
+				all = append(all, section{name, v})
+			}
+		}
+	}
+	for _, name := range without {
+		if !known[name] {
+			return nil, usagef("-without %s: want some of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	if len(all) == 0 {
+		return nil, usagef("-without: nothing is left to measure")
+	}
+	return all, nil
+}
+
+type allCmd struct {
+	Without []string `placeholder:"NAME" help:"Leave out commands, such as service or service-http."`
+}
+
+func (c *allCmd) Help() string {
+	return `Runs every command that measures, each in a process of its own, and puts their sections into one report: all.html and
+all.json in the directory of -o, with the pages of the single commands beside them. With -quick it takes less than ten
+minutes on two CPUs, without about an hour.
+
+Example: go run ./bench all -quick
+
+Example: go run ./bench all -o bench/reports/epyc
+
+Each section says what its ratios mean; 1.00x always means no difference. A section that fails makes the status 1; the others are reported all the same.
+Of the common flags -quick, -check, -samples, -json and -o apply.`
+}
+
+func (c *allCmd) Run(b *bench) error {
+	if b.Filter != "" || len(b.Procs) > 0 || b.D != 0 {
+		return usagef("all takes none of -filter, -procs and -d; run the single command")
+	}
+	todo, err := sections(c.Without)
+	if err != nil {
+		return err
+	}
+	for _, s := range todo {
+		if s.ready == nil {
+			continue
+		}
+		if err := s.ready(); err != nil {
+			return usagef("%w (-without %s)", err, s.name)
+		}
+	}
+	out, err := newOutput(b.Out, "all", b.JSON)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilInterrupt()
+	defer stop()
+	bundle, failure := b.runSections(ctx, todo, filepath.Dir(out.html))
+	if len(bundle.Results) == 0 {
+		return failure
+	}
+	if err := out.writeBundle(bundle); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.stdout, "\nreport of all: %s, %.0f s\n", out.html, bundle.Seconds)
+	return failure
+}
+
+// runSections runs one after another. The error says which failed.
+func (b *bench) runSections(ctx context.Context, todo []section, dir string) (*result.Bundle, error) {
+	bundle := &result.Bundle{Format: result.Format, Command: "all", Started: time.Now()}
+	var failed []string
+	missed := false
+	for i, s := range todo {
+		fmt.Fprintf(b.stdout, "\n=== %s (%d of %d)\n", s.name, i+1, len(todo))
+		r, err := b.runSection(ctx, s, dir)
+		if r != nil {
+			bundle.Results = append(bundle.Results, r)
+		}
+		if ctx.Err() != nil {
+			bundle.Interrupted = true
+			break
+		}
+		switch {
+		case errors.Is(err, errMissed):
+			missed = true
+		case err != nil:
+			fmt.Fprintf(b.stderr, "bench: %s: %s\n", s.name, oneLine(err))
+			failed = append(failed, s.name)
+		}
+	}
+	bundle.Seconds = time.Since(bundle.Started).Seconds()
+	switch {
+	case bundle.Interrupted:
+		return bundle, errInterrupted
+	case len(failed) > 0:
+		return bundle, fmt.Errorf("%d of %d sections failed: %s", len(failed), len(todo), strings.Join(failed, ", "))
+	case missed:
+		return bundle, errMissed
+	}
+	return bundle, nil
+}
+
+// runSection runs the section's command and reads what it measured, even if it failed.
+func (b *bench) runSection(ctx context.Context, s section, dir string) (*result.Result, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+	file := filepath.Join(scratch, "result.json")
+	args := append(slices.Clone(s.args), "-json", file, "-o", dir)
+	if b.Quick {
+		args = append(append(args, "-quick"), s.quick...)
+	}
+	if b.Check {
+		args = append(args, "-check")
+	}
+	if b.Samples != 0 {
+		args = append(args, "-samples", strconv.Itoa(b.Samples))
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Stdout, cmd.Stderr = b.stdout, b.stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute
+	runErr := child.Run(cmd)
+	r, err := readResult(file)
+	if err != nil {
+		return nil, errors.Join(runErr, err)
+	}
+	if b.Check && cmd.ProcessState.ExitCode() == exitFailed && r.Count(result.Missed) > 0 {
+		return r, errMissed
+	}
+	if runErr == nil && len(r.Tables)+len(r.Sheets) == 0 {
+		return r, errors.New("its section is empty")
+	}
+	return r, runErr
+}
+
+func readResult(file string) (*result.Result, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return result.Read(f)
+}
+
+// writeBundle writes the page and the JSON of all sections.
+func (o output) writeBundle(bundle *result.Bundle) error {
+	if err := writeFile(o.html, func(w io.Writer) error { return report.HTML(w, bundle.Results...) }); err != nil {
+		return err
+	}
+	if err := writeFile(o.json, bundle.Write); err != nil || o.extra == "" {
+		return err
+	}
+	return writeFile(o.extra, bundle.Write)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hqsync/hqsync/bench/internal/result"
+)
+
+// TestAll_HasASectionForEveryCommand: a new one gets its section without being listed anywhere.
+func TestAll_HasASectionForEveryCommand(t *testing.T) {
+	todo, err := sections(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, s := range todo {
+		have[s.args[0]] = true
+	}
+	for _, c := range commands {
+		if why, out := notInAll[c.name]; have[c.name] == out {
+			t.Errorf("command %s: in all: %v, left out because %q", c.name, have[c.name], why)
+		}
+	}
+	if fewer, err := sections([]string{"service"}); err != nil || len(fewer) != len(todo)-2 {
+		t.Errorf("without service: %d sections, %v, want %d", len(fewer), err, len(todo)-2)
+	}
+	for _, bad := range [][]string{{"nonesuch"}, {"topology"}} {
+		if _, err := sections(bad); err == nil || !strings.Contains(err.Error(), "want some of") {
+			t.Errorf("without %v: %v, want what there is", bad, err)
+		}
+	}
+}
+
+// but returns the flag that leaves all commands but the wanted ones out.
+func but(t *testing.T, wanted ...string) string {
+	t.Helper()
+	todo, err := sections(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var without []string
+	for _, s := range todo {
+		without = append(without, s.name)
+	}
+	return "-without=" + strings.Join(without, ",")
+}
+
+func readBundle(t *testing.T, file string) result.Bundle {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bundle result.Bundle
+	if err := json.Unmarshal(text, &bundle); err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+func TestAll_MakesOneReport(t *testing.T) {
+	dir := t.TempDir()
+	extra := filepath.Join(dir, "extra.json")
+	status, stdout, stderr := start(t, "all", "-quick", but(t, "waitgroup", "cond"), "-o", dir, "-json", extra)
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d\n%s%s", status, stdout, stderr)
+	}
+	for _, file := range []string{extra, filepath.Join(dir, "all.json")} {
+		bundle := readBundle(t, file)
+		if len(bundle.Results) != 2 || bundle.Results[0].Command != "cond" || len(bundle.Results[1].Tables) == 0 {
+			t.Errorf("%s: %d results, want those of cond and waitgroup", file, len(bundle.Results))
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "all.html"))
+	if err != nil || strings.Count(string(page), "<article>") != 2 || !strings.Contains(string(page), "<nav>") {
+		t.Errorf("all.html: %v, want two articles and a way to them", err)
+	}
+}
+
+// TestAll_Interrupted_ReportsWhatThereIs and leaves no child.
+func TestAll_Interrupted_ReportsWhatThereIs(t *testing.T) {
+	dir := t.TempDir()
+	cmd := process(t, "all", "-samples", "1000", but(t, "cond", "waitgroup"), "-o", dir)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(8 * time.Second)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != exitInterrupted || !strings.Contains(out.String(), "report of all: ") {
+		t.Fatalf("status %d, want %d and a report\n%s", status, exitInterrupted, out.String())
+	}
+	if bundle := readBundle(t, filepath.Join(dir, "all.json")); !bundle.Interrupted || len(bundle.Results) != 1 || !bundle.Results[0].Interrupted {
+		t.Errorf("%d results, interrupted: %v, want the first section's rounds so far", len(bundle.Results), bundle.Interrupted)
+	}
+	if left, err := exec.Command("pgrep", "-f", dir).Output(); err == nil {
+		t.Errorf("processes are left: %s", left)
+	}
+}
