@@ -55,6 +55,31 @@ func (t *Topology) CurrentDomain() int {
 	return max(0, t.DomainOf(t.CurrentCPU()))
 }
 
+// LastDomain is CurrentDomain for callers that may not make a system call. Where
+// only the kernel tells the CPU, it is the one that the latest call of Locate, or
+// of a Current function, has found for the caller's P; 0 if there was none.
+func (t *Topology) LastDomain() int {
+	if len(t.domains) == 1 {
+		return 0
+	}
+	if t.places != nil {
+		return max(0, t.DomainOf(t.CurrentCPU()))
+	}
+	cpu, ok := lastCPU()
+	if !ok {
+		return 0
+	}
+	return max(0, t.DomainOf(int(cpu)))
+}
+
+// Locate finds out, for LastDomain, where the caller's P is, if that takes a
+// system call and has not been found out lately.
+func (t *Topology) Locate() {
+	if t.places == nil {
+		remember()
+	}
+}
+
 // CurrentNode returns the id of the NUMA node that the caller runs on, always one
 // that is online: it is the first one where the CPU or its node is unknown. It is
 // a hint as [Topology.CurrentCPU] is.

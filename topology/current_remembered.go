@@ -59,3 +59,11 @@ func rememberedCPUNode() (cpu, node uint32, ok bool) {
 	slot.state.Store(s - perPCall)
 	return uint32(s & perPMask), uint32(s >> perPBits & perPMask), true
 }
+
+// lastCPU returns what rememberedCPUNode returned last on the caller's P.
+func lastCPU() (cpu uint32, ok bool) {
+	s := perPs[callerIndex()%len(perPs)].state.Load()
+	return uint32(s & perPMask), s != 0
+}
+
+func remember() { cpuNode() }

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		{"topology=4x8,hashseed=18446744073709551615", map[string]string{"topology": "4x8", "hashseed": "18446744073709551615"}, nil},
 		{"slice=50us,spin=0", map[string]string{"slice": "50us", "spin": "0"}, nil},
 
-		{"domain=llc", map[string]string{}, []string{`env: SYNC2 has no key "domain"; allowed: asymmetric, batch, domains, hashseed, hq.local, immutable, slice, slots, spin, topology`}},
+		{"domain=llc", map[string]string{}, []string{`env: SYNC2 has no key "domain"; allowed: asymmetric, batch, domains, hashseed, hq.budget, hq.crossings, hq.handovers, hq.keep, hq.local, hq.localtime, hq.patience, hq.streak, hq.votes, immutable, slice, slots, spin, topology`}},
 		{"Domains=llc", map[string]string{}, []string{`env: SYNC2 has no key "Domains"`}},
 		{"=1", map[string]string{}, []string{`env: SYNC2 has no key ""`}},
 		{"domains", map[string]string{}, []string{`env: SYNC2 item "domains" is not key=value`}},

@@ -16,15 +16,25 @@ type key struct {
 	effect  string
 }
 
+const durations = "a duration such as 50us, from 1us to 1s" // isDuration
+
 // keys is the table, sorted by name.
 var keys = []key{
 	{"asymmetric", "0 or 1", isSwitch, "0: unlock by an atomic operation everywhere, never by a plain store"},
 	{"batch", "a number from 0 to 31", isNumber(0, 31), "functions of waiting calls of Mutex.Do from which on they are run in a batch; 0: never"},
 	{"domains", "llc, node or none", isOneOf("llc", "node", "none"), "what a locality domain is: a last-level-cache group, a NUMA node, the machine"},
 	{"hashseed", "a number from 0 to 18446744073709551615", isNumber(0, 1<<64-1), "seed of the bucket hash, for runs that repeat"},
+	{"hq.budget", durations, isDuration, "time that a goroutine spins for a bucket lock before it sleeps"},
+	{"hq.crossings", "a number from 0 to 1000000", isNumber(0, 1e6), "crossings from domain to domain after which a bucket lock goes to mode HQ"},
+	{"hq.handovers", "a number from 0 to 1000000", isNumber(0, 1e6), "hand-overs after which a bucket lock goes to mode HQ"},
+	{"hq.keep", "a number from 0 to 1000000", isNumber(0, 1e6), "crossings with which a bucket lock stays in mode HQ"},
 	{"hq.local", "a number from 1 to 1000000", isNumber(1, 1e6), "hand-overs of a bucket lock inside one domain before the next domain is served"},
+	{"hq.localtime", durations, isDuration, "as hq.local, in time"},
+	{"hq.patience", durations, isDuration, "time that the first waiter for a bucket lock lets others barge"},
+	{"hq.streak", "a number from 0 to 1000000", isNumber(0, 1e6), "hand-overs inside a domain after which a crossing counts"},
+	{"hq.votes", "a number from 1 to 1000000", isNumber(1, 1e6), "quiet spells after which a bucket lock leaves mode HQ"},
 	{"immutable", "0 or 1", isSwitch, "1: the number of slots never changes again"},
-	{"slice", "a duration such as 50us, from 1us to 1s", isDuration, "time between two forced hand-overs of a contended mutex"},
+	{"slice", durations, isDuration, "time between two forced hand-overs of a contended mutex"},
 	{"slots", "0 or a power of two from 2 to 2147483648", isSlots, "slots of the default parking table"},
 	{"spin", "a duration such as 5us, from 0 to 1s", isSpin, "time that a goroutine spins before it parks"},
 	{"topology", "NODESxCPUS such as 4x8, or NODESxLLCSxCPUS such as 2x12x16, at most " + strconv.Itoa(MaxShapeCPUs) + " CPUs", isShape, "pretend to be this machine: NUMA nodes, last-level caches per node, CPUs per node or per cache"},
