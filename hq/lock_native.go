@@ -6,53 +6,55 @@
 //
 //	bits   name     set by             cleared by            may be stale?
 //	0      locked   whoever takes it   UnlockPinned          no
-//	1      pending  the lone spinner   the same, always      no; at most one holder of the bit
+//	1      pending  the lone spinner   the same, always      no; at most one holder of the bit; only in mode Q
 //	2      nosteal  the queue's head   the head; impatient   may be set while the head's thread is off its CPU:
 //	                                                         whoever has waited out a budget ignores it
 //	3      parked   a sleeper          unlockSlow            may be set with nobody asleep; must not be clear
 //	                                                         while a sleeper of this lock has not been told to wake
-//	4-7    -        reserved for mode and generation of the hierarchical form; always 0 here
-//	8-31   tail     the last waiter    the head              no; 0 = no queue
+//	4-5    mode     inflate, deflate   deflate               no; 0 = Q, 1 = HQ, 2 = CLOSING
+//	6      q only   SetHQ              SetHQ                 no
+//	7      -        -                  -                     always 0
+//	8-31   ref      mode Q: the last waiter, 0 = no queue. HQ, CLOSING: the roster
 //
 // # Transitions (the other bits stay as they are)
 //
 //	T1   locked 0 -> 1                      CAS   fast path, barge
 //	T2   locked 1 -> 0                      add   UnlockPinned
-//	T3   pending 0 -> 1                     CAS   lone waiter: nobody queued
+//	T3   pending 0 -> 1                     CAS   lone waiter: mode Q and nobody queued
 //	T4   (pending, locked) 10 -> 01         CAS   lone waiter takes the word
 //	T5   pending 1 -> 0                     and   lone waiter's budget is spent
-//	T6   tail t -> me                       CAS   enqueue
-//	T7   (tail, locked) (me, 0) -> (0, 1)   CAS   head takes the word, nobody behind it
-//	T8   (tail, locked) (t, 0) -> (t, 1)    CAS   head takes the word, then promotes its successor
-//	T9   tail me -> 0                       CAS   head leaves, nobody behind it
+//	T6   Q: ref t -> me                     CAS   enqueue
+//	T7   Q: (ref, locked) (me, 0) -> (0, 1) CAS   head takes the word, nobody behind it
+//	T8   locked 0 -> 1                      CAS   head takes the word, then makes its successor head
+//	T9   Q: ref me -> 0                     CAS   head leaves, nobody behind it
 //	T10  nosteal 0 -> 1                     or    head starves
 //	T11  nosteal 1 -> 0                     CAS   with T7, T8; and: head leaves
 //	T12  parked 0 -> 1                      CAS   sleeper, only while locked
 //	T13  parked 1 -> 0                      and   unlocker, before it tells the sleepers
+//	T14  (mode, ref) (Q, t) -> (HQ, r)      CAS   head inflates: the queue goes on in roster r, t its tail
+//	T15  mode HQ -> CLOSING                 CAS   deflate: nobody enqueues any more
+//	T16  (mode, ref) (CLOSING, r) -> (Q, 0) CAS   nobody was queued
+//	T17  mode CLOSING -> HQ                 CAS   somebody was
+//	T18  q only 0 <-> 1                     or, and
 //
-// # Node states
-//
-//	N1  free -> waiting       store  owner, pinned to the node's P
-//	N2  waiting -> head       CAS    promoter; or store: owner found no predecessor, or a predecessor that left
-//	N3  waiting -> abandoned  CAS    owner, budget spent
-//	N4  head -> free          store  the owner, when nothing leads to the node any more
-//	N5  abandoned -> free     store  the promoter that unlinked it
-//	N6  head, abandoned: next 0 -> left    CAS    promoter: whoever links itself here is the head at once
-//	N7  head -> free          store  by the successor that found left in next
+// Queues, cohorts and rosters have theirs in queue_native.go and
+// roster_native.go.
 //
 // # Invariants
 //
 //	I1  at most one goroutine has set locked and not yet cleared it.
-//	I2  at most one node of a lock is head, or one promotion is under way
-//	    (between T7, T8 or T9 and N2 or N6).
-//	I3  a node is free only if no word and no next leads to it.
-//	I4  tail != 0 implies that some node is head, a promotion is under way, or
-//	    next of some node is left and its successor is about to link itself.
+//	I2  at most one node of a lock's queue is head, or one promotion is under
+//	    way (between T7, T8 or T9 and N2 or N6). The same holds for the queue of
+//	    each cohort.
+//	I3  a node is free only if no tail, no next and no baton leads to it.
+//	I4  a queue that is not empty has a head, a promotion is under way, or next
+//	    of some node is left and its successor is about to link itself.
 //	I5  a sleeper that has not been told to wake implies locked and parked, or
 //	    an unlocker between T2 and the end of unlockSlow, or the sleeper has not
 //	    looked at the word yet.
-//	I6  a pinned wait ends after spinBudget. Nothing waits for another thread to
-//	    finish a step: N6 lets the slower of promoter and successor do the rest.
+//	I6  a pinned wait ends after Tunables.Budget. Nothing waits for another
+//	    thread to finish a step: N6 lets the slower of promoter and successor do
+//	    the rest, and in mode CLOSING newcomers compete without a queue.
 //
 // # Ordering
 //
@@ -83,20 +85,24 @@ const (
 	nosteal = 1 << 2
 	parked  = 1 << 3
 
-	tailShift = 8
-	tailMask  = 0xffffff << tailShift
+	modeQ       = 0 << 4
+	modeHQ      = 1 << 4
+	modeClosing = 2 << 4
+	modeMask    = 3 << 4
+
+	qOnly = 1 << 6
+
+	refShift = 8
+	refMask  = 0xffffff << refShift
 )
 
 const (
-	spinBudget   = 30_000    // ns: longest pinned wait, since a stop-the-world waits for it
-	headPatience = 20_000    // ns: a head that waited this long sets nosteal
-	maxLosses    = 16        // as headPatience, in races lost to barging
-	starving     = 1_000_000 // ns: total wait after which a head sets nosteal at once, as long as sync.Mutex waits
-	clockEvery   = 32        // pauses between two looks at the clock, about 1 us
+	maxLosses = 16        // races lost to barging after which a head sets nosteal
+	starving  = 1_000_000 // ns: total wait after which a head sets nosteal at once, as long as sync.Mutex waits
 )
 
-// A Lock is a spin lock for pinned sections. The zero value is unlocked. It
-// must not be copied after first use.
+// A Lock is a spin lock for pinned sections. The zero value is unlocked, in mode
+// Q, and may go to mode HQ. It must not be copied after first use.
 //
 // In the terminology of the Go memory model, the n'th call of an Unlock method
 // synchronizes before the m'th call of a Lock method returns, for n < m.
@@ -140,7 +146,7 @@ func (l *Lock) TryLock() bool {
 //
 //go:norace
 func (l *Lock) LockPinned() {
-	if !l.word.CompareAndSwap(0, locked) { // T1
+	if w := l.word.Load(); w&(locked|nosteal) != 0 || !l.word.CompareAndSwap(w, w|locked) { // T1
 		l.lockSlow()
 	}
 	race.Acquire(unsafe.Pointer(l))
@@ -170,6 +176,32 @@ func (l *Lock) UnlockPinned() {
 	}
 }
 
+// SetHQ says whether l may go to mode HQ, which a new Lock may. A lock that is in
+// it when that is forbidden leaves it, at the latest when its queue is empty, and
+// gives back what it has taken from the bounded supply of that mode: locks whose
+// memory goes out of use should be told so. SetHQ may be called at any time, also
+// by the holder.
+//
+//go:norace
+func (l *Lock) SetHQ(allowed bool) {
+	if allowed {
+		l.word.And(^uint32(qOnly)) // T18
+		return
+	}
+	l.word.Or(qOnly)   // T18
+	w := l.word.Load() // after it: R6
+	if w&modeMask == modeHQ && !mutant("hq: forbidding leaves it to others") {
+		pin()
+		l.deflate(w >> refShift)
+		unpin()
+	}
+}
+
+// InHQ reports whether l is in mode HQ at present.
+//
+//go:norace
+func (l *Lock) InHQ() bool { return l.word.Load()&modeMask != modeQ }
+
 // lockSlow takes l however long it takes: spin pinned for a bounded time, sleep
 // unpinned, again.
 //
@@ -181,12 +213,13 @@ func (l *Lock) lockSlow() {
 	for patient := true; !l.spin(begin, patient); patient = false {
 		unpin()
 		l.sleep()
+		Locate()
 		pin()
 	}
 	race.Enable()
 }
 
-// spin tries to take l within spinBudget. A caller that has slept already is no
+// spin tries to take l within a budget. A caller that has slept already is no
 // longer patient: it takes a free word even if a head asked for it.
 //
 //go:norace
@@ -202,7 +235,7 @@ func (l *Lock) spin(begin int64, patient bool) bool {
 			if l.word.CompareAndSwap(w, w|locked) { // T1
 				return true
 			}
-		case w&(tailMask|pending|nosteal) == 0:
+		case w&(refMask|modeMask|pending|nosteal) == 0:
 			if l.word.CompareAndSwap(w, w|pending) { // T3
 				return l.spinPending()
 			}
@@ -216,7 +249,7 @@ func (l *Lock) spin(begin int64, patient bool) bool {
 //
 //go:norace
 func (l *Lock) spinPending() bool {
-	deadline := nanotime() + spinBudget
+	deadline := nanotime() + tuned().budget
 	for i := 1; ; i++ {
 		w := l.word.Load()
 		if w&locked == 0 {
@@ -233,140 +266,39 @@ func (l *Lock) spinPending() bool {
 	}
 }
 
-// spinQueued waits in the queue, then as its head.
+// spinQueued waits in the queue, or in that of a cohort and then in the lock's
+// for all of it, and then as the head.
 //
 //go:norace
 func (l *Lock) spinQueued(begin int64) bool {
+	t := tuned()
 	now := nanotime()
-	deadline := now + spinBudget
-	me := claim()
-	if me == 0 {
-		return l.spinUnqueued(deadline)
+	w := wait{lock: l, tuned: t, domain: here(), now: now, deadline: now + t.budget, starved: now-begin > starving}
+	w.node = claim(now)
+	if w.node == 0 {
+		return l.spinUnqueued(w.deadline)
 	}
-	n := node(me)
-	if !l.enqueue(me, n) {
-		for i := 1; n.state.Load() != head; i++ {
-			pause(1)
-			if i%clockEvery == 0 && nanotime() > deadline &&
-				n.state.CompareAndSwap(waiting, abandoned) { // N3
-				return false
-			}
-		}
+	w.tally = tallyOf(w.node)
+	if !w.enqueue() {
+		node(w.node).state.Store(free) // it never was in a queue
+		return l.spinUnqueued(w.deadline)
 	}
-	return l.spinHead(me, n, deadline, now-begin > starving)
-}
-
-// enqueue appends the caller's node and reports whether that made it the head.
-//
-//go:norace
-func (l *Lock) enqueue(me uint32, n *qnode) (isHead bool) {
-	w := l.word.Load()
-	for !l.word.CompareAndSwap(w, w&^tailMask|me<<tailShift) { // T6
-		w = l.word.Load()
+	end := w.await(w.node)
+	if end == turn && w.cohort != nil {
+		end = w.lead()
 	}
-	prev := w >> tailShift
-	if prev != 0 {
-		p := node(prev)
-		if p.next.Swap(me) != left {
-			return false
-		}
-		p.state.Store(free) // N7
+	switch end {
+	case turn:
+		return w.compete()
+	case nodeless:
+		return l.spinUnqueued(w.deadline)
 	}
-	n.state.Store(head) // N2
-	return true
-}
-
-// spinHead competes for the word as the head of the queue.
-//
-//go:norace
-func (l *Lock) spinHead(me uint32, n *qnode, deadline int64, starved bool) bool {
-	if starved {
-		l.word.Or(nosteal) // T10
-	}
-	impatientAt := deadline - spinBudget + headPatience
-	for i, losses := 1, 0; ; i++ {
-		w := l.word.Load()
-		if w&locked == 0 {
-			if w>>tailShift == me {
-				if l.word.CompareAndSwap(w, w&^(tailMask|nosteal)|locked) { // T7, T11
-					n.state.Store(free) // N4
-					return true
-				}
-			} else if l.word.CompareAndSwap(w, w&^nosteal|locked) { // T8, T11
-				l.promote(n)
-				return true
-			}
-			losses++
-			continue
-		}
-		pause(1)
-		if i%clockEvery != 0 && losses < maxLosses {
-			continue
-		}
-		now := nanotime()
-		if now > deadline {
-			l.leaveHead(me, n)
-			return false
-		}
-		if !starved && (now > impatientAt || losses >= maxLosses) {
-			starved = true
-			l.word.Or(nosteal) // T10
-		}
-		losses = 0
-	}
-}
-
-// leaveHead gives up the head's role: it goes to the successor.
-//
-//go:norace
-func (l *Lock) leaveHead(me uint32, n *qnode) {
-	l.word.And(^uint32(nosteal)) // T11
-	if l.clearTail(me) {
-		n.state.Store(free) // N4
-		return
-	}
-	l.promote(n)
-}
-
-// promote makes the next waiter behind n the head and unlinks n, which is the
-// caller's own node and not the tail. Abandoned nodes on the way are unlinked.
-//
-//go:norace
-func (l *Lock) promote(n *qnode) {
-	for {
-		if n.next.Load() == 0 && n.next.CompareAndSwap(0, left) { // N6
-			return // the successor, which has not linked itself yet, will see it and free n
-		}
-		next := n.next.Load()
-		n.state.Store(free) // N4, N5
-		n = node(next)
-		if n.state.CompareAndSwap(waiting, head) { // N2
-			return
-		}
-		if l.clearTail(next) { // abandoned, and nobody behind it
-			n.state.Store(free) // N5
-			return
-		}
-	}
-}
-
-// clearTail empties the queue if ref is its tail (T9).
-//
-//go:norace
-func (l *Lock) clearTail(ref uint32) bool {
-	for {
-		w := l.word.Load()
-		if w>>tailShift != ref {
-			return false
-		}
-		if l.word.CompareAndSwap(w, w&^tailMask) {
-			return true
-		}
-	}
+	return false
 }
 
 // spinUnqueued waits without a node: all nodes of this P are still linked
-// somewhere, or its number is beyond the nodes there are.
+// somewhere, or its number is beyond the nodes there are, or the lock is in mode
+// CLOSING.
 //
 //go:norace
 func (l *Lock) spinUnqueued(deadline int64) bool {
@@ -375,7 +307,7 @@ func (l *Lock) spinUnqueued(deadline int64) bool {
 			return true
 		}
 		pause(backoff)
-		if backoff < clockEvery {
+		if backoff < maxBackoff {
 			backoff *= 2
 		}
 		if nanotime() > deadline {

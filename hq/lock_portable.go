@@ -27,3 +27,11 @@ func (l *Lock) TryLockPinned() bool { return l.mu.TryLock() }
 
 // UnlockPinned unlocks l.
 func (l *Lock) UnlockPinned() { l.mu.Unlock() }
+
+// SetHQ does nothing: there is no mode HQ in this build.
+func (l *Lock) SetHQ(allowed bool) {}
+
+// InHQ reports false: there is no mode HQ in this build.
+func (l *Lock) InHQ() bool { return false }
+
+func readStats() Stats { return Stats{} }

@@ -13,8 +13,10 @@ import (
 // node has come back to its P.
 func checkQuiet(t *testing.T, l *Lock) {
 	t.Helper()
-	if w := l.word.Load(); w&^uint32(parked) != 0 {
+	if w := l.word.Load(); w&modeMask == modeQ && w&^uint32(parked|qOnly) != 0 {
 		t.Errorf("word %#x at rest", w)
+	} else if w&modeMask != modeQ && (w&^uint32(parked|refMask) != modeHQ || !quiet(w>>refShift)) {
+		t.Errorf("word %#x at rest, queues empty: %t", w, quiet(w>>refShift))
 	}
 	for i := range nodes {
 		if s := nodes[i].state.Load(); s != free {
@@ -35,26 +37,54 @@ func TestSizes(t *testing.T) {
 	if s := unsafe.Sizeof(qnode{}); s != 128 {
 		t.Errorf("a node takes %d bytes, not two cache lines", s)
 	}
+	if s := unsafe.Sizeof(roster{}); s != 128 {
+		t.Errorf("a roster takes %d bytes, not two cache lines", s)
+	}
+	if s := unsafe.Sizeof(cohort{}); s != 128 {
+		t.Errorf("a cohort takes %d bytes, not two cache lines", s)
+	}
+	if s := unsafe.Sizeof(tally{}); s != 128 {
+		t.Errorf("a tally takes %d bytes, not two cache lines", s)
+	}
 	if s := unsafe.Sizeof(sleepSlot{}); s != 64 {
 		t.Errorf("a sleep slot takes %d bytes, not a cache line", s)
 	}
 }
 
-// transition runs f with the calling goroutine pinned and checks the word.
-func TestTransitions(t *testing.T) {
-	word := func(l *Lock, want uint32, id string) {
-		t.Helper()
-		if w := l.word.Load(); w != want {
-			t.Errorf("%s: word %#x, want %#x", id, w, want)
-		}
+// waitOf returns a wait of the pinned caller with a node of its own.
+func waitOf(t *testing.T, l *Lock, domain uint32) *wait {
+	t.Helper()
+	now := nanotime()
+	w := &wait{lock: l, tuned: tuned(), domain: domain, now: now, deadline: now + tuned().budget, node: claim(now)}
+	if w.node == 0 {
+		t.Fatal("no node left")
 	}
+	w.tally = tallyOf(w.node)
+	return w
+}
+
+func checkState(t *testing.T, id string, ref, want uint32) {
+	t.Helper()
+	if s := node(ref).state.Load(); s != want {
+		t.Errorf("%s: node %d is in state %d, want %d", id, ref, s, want)
+	}
+}
+
+func checkWord(t *testing.T, id string, l *Lock, want uint32) {
+	t.Helper()
+	if w := l.word.Load(); w != want {
+		t.Errorf("%s: word %#x, want %#x", id, w, want)
+	}
+}
+
+func TestTransitionsOfModeQ(t *testing.T) {
 	now := nanotime()
 	pin()
 	defer unpin()
 
 	l := new(Lock)
 	l.LockPinned()
-	word(l, locked, "T1")
+	checkWord(t, "T1", l, locked)
 	if l.spinPending() {
 		t.Error("T5: took a held lock")
 	}
@@ -62,84 +92,103 @@ func TestTransitions(t *testing.T) {
 	if l.spinPending() {
 		t.Error("T5: took a held lock")
 	}
-	word(l, locked, "T5")
+	checkWord(t, "T5", l, locked)
 
 	// A head that waits in vain sets nosteal, leaves, and takes it along.
 	if l.spinQueued(now) {
 		t.Error("T9: took a held lock")
 	}
-	word(l, locked, "T6, T10, T11, T9")
+	checkWord(t, "T6, T10, T11, T9", l, locked)
 
 	// Two in the queue: the first leaves, the second is the head.
-	a, b := claim(), claim()
-	if a == 0 || b == 0 || a == b {
-		t.Fatalf("claimed nodes %d and %d", a, b)
-	}
-	if !l.enqueue(a, node(a)) {
-		t.Error("N2: the first waiter is not the head")
-	}
-	if l.enqueue(b, node(b)) {
-		t.Error("N1: the second waiter is the head")
-	}
-	l.leaveHead(a, node(a))
-	if s := node(b).state.Load(); s != head {
-		t.Errorf("N2: the second waiter is in state %d after the head left", s)
-	}
-	if s := node(a).state.Load(); s != free {
-		t.Errorf("N4: the node of the head that left is in state %d", s)
-	}
+	a, b := waitOf(t, l, 0), waitOf(t, l, 0)
+	a.enqueue()
+	b.enqueue()
+	checkState(t, "N2", a.node, head)
+	checkState(t, "N1", b.node, waiting)
+	a.leave()
+	checkState(t, "N4", a.node, free)
+	checkState(t, "N2", b.node, head)
 
 	// The head takes the free word and the queue is empty.
 	l.UnlockPinned()
-	word(l, b<<tailShift, "T2")
-	if !l.spinHead(b, node(b), nanotime()+spinBudget, true) {
+	checkWord(t, "T2", l, b.node<<refShift)
+	b.starved = true
+	if !b.compete() {
 		t.Error("T7: the head did not take a free word")
 	}
-	word(l, locked, "T7, T11")
+	checkWord(t, "T7, T11", l, locked)
 
 	// An abandoned node between head and tail is unlinked.
-	a, b, c := claim(), claim(), claim()
-	l.enqueue(a, node(a))
-	l.enqueue(b, node(b))
-	l.enqueue(c, node(c))
-	node(b).state.Store(abandoned)
+	a, b, c := waitOf(t, l, 0), waitOf(t, l, 0), waitOf(t, l, 0)
+	a.enqueue()
+	b.enqueue()
+	c.enqueue()
+	node(b.node).state.Store(abandoned)
 	l.UnlockPinned()
-	if !l.spinHead(a, node(a), nanotime()+spinBudget, false) {
+	if !a.compete() {
 		t.Error("T8: the head did not take a free word")
 	}
-	if s := node(b).state.Load(); s != free {
-		t.Errorf("N5: the abandoned node is in state %d", s)
+	checkState(t, "N5", b.node, free)
+	checkState(t, "N2", c.node, head)
+	c.leave()
+
+	// A waiter that has not looked at the clock for long is skipped.
+	a, b, c = waitOf(t, l, 0), waitOf(t, l, 0), waitOf(t, l, 0)
+	a.enqueue()
+	b.enqueue()
+	c.enqueue()
+	node(b.node).beat.Store(beatOf(a.now) - 2*staleAfter>>10)
+	a.leave()
+	checkState(t, "N8, N9", b.node, out)
+	checkState(t, "N2", c.node, head)
+	if end := b.await(b.node); end != passedBy {
+		t.Errorf("N11: a skipped wait ended with %d", end)
 	}
-	if s := node(c).state.Load(); s != head {
-		t.Errorf("N2: the waiter behind the abandoned one is in state %d", s)
+	checkState(t, "N11", b.node, free)
+	c.leave()
+
+	// Only so many are skipped in a row.
+	a = waitOf(t, l, 0)
+	a.enqueue()
+	var queue [maxSkips + 1]*wait
+	for i := range queue {
+		queue[i] = waitOf(t, l, 0)
+		queue[i].enqueue()
+		node(queue[i].node).beat.Store(beatOf(a.now) - 2*staleAfter>>10)
 	}
-	l.leaveHead(c, node(c))
+	a.leave()
+	for _, w := range queue[:maxSkips] {
+		checkState(t, "N9", w.node, out)
+		drop(w.node)
+	}
+	checkState(t, "N2", queue[maxSkips].node, head)
+	queue[maxSkips].leave()
 
 	// A successor that has taken the tail but not linked itself yet becomes the
 	// head by itself.
-	a, b = claim(), claim()
-	l.enqueue(a, node(a))
-	l.word.Store(l.word.Load()&^tailMask | b<<tailShift) // T6, and then a pause
-	l.leaveHead(a, node(a))                              // N6
-	if s := node(a).next.Load(); s != left {
+	a, b = waitOf(t, l, 0), waitOf(t, l, 0)
+	a.enqueue()
+	l.word.Store(l.word.Load()&^refMask | b.node<<refShift) // T6, and then a pause
+	b.up = b.node
+	a.leave() // N6
+	if s := node(a.node).next.Load(); s != left {
 		t.Errorf("N6: next is %#x", s)
 	}
-	if node(a).next.Swap(b) != left { // the rest of enqueue
-		t.Error("N6: left was lost")
-	}
-	node(a).state.Store(free)
-	node(b).state.Store(head)
-	l.leaveHead(b, node(b))
+	follow(a.node, b.node) // the rest of T6
+	checkState(t, "N7", a.node, free)
+	checkState(t, "N2", b.node, head)
+	b.leave()
 
 	// An abandoned tail empties the queue.
-	a, b = claim(), claim()
-	l.enqueue(a, node(a))
-	l.enqueue(b, node(b))
-	node(b).state.Store(abandoned)
-	l.leaveHead(a, node(a))
-	word(l, locked, "T9")
+	a, b = waitOf(t, l, 0), waitOf(t, l, 0)
+	a.enqueue()
+	b.enqueue()
+	node(b.node).state.Store(abandoned)
+	a.leave()
+	checkWord(t, "T9", l, locked)
 	l.UnlockPinned()
-	word(l, 0, "T2")
+	checkWord(t, "T2", l, 0)
 	checkQuiet(t, l)
 }
 
@@ -147,8 +196,11 @@ func TestTransitions(t *testing.T) {
 func TestNoNodeLeft_StillLocks(t *testing.T) {
 	l := new(Lock)
 	pin()
-	refs := []uint32{claim(), claim(), claim(), claim()}
-	if claim() != 0 {
+	refs := make([]uint32, nodesPerP)
+	for i := range refs {
+		refs[i] = claim(nanotime())
+	}
+	if claim(nanotime()) != 0 {
 		t.Error("a P has more nodes than expected")
 	}
 	l.word.Store(locked)
@@ -156,7 +208,7 @@ func TestNoNodeLeft_StillLocks(t *testing.T) {
 		t.Error("took a held lock")
 	}
 	l.word.Store(0)
-	if !l.spinUnqueued(nanotime() + spinBudget) {
+	if !l.spinUnqueued(nanotime() + tuned().budget) {
 		t.Error("did not take a free lock")
 	}
 	l.UnlockPinned()
@@ -179,8 +231,8 @@ func TestSpinBudget_PinnedWaitEnds(t *testing.T) {
 	if got {
 		t.Fatal("took a held lock")
 	}
-	if spent < spinBudget || spent > 100*spinBudget {
-		t.Errorf("a pinned wait lasted %v, the budget is %v", spent, time.Duration(spinBudget))
+	if spent < defaults.Budget || spent > 100*defaults.Budget {
+		t.Errorf("a pinned wait lasted %v, the budget is %v", spent, defaults.Budget)
 	}
 	done := make(chan bool)
 	go func() { l.Lock(); l.Unlock(); close(done) }()

@@ -8,7 +8,10 @@ import (
 	"github.com/hqsync/hqsync/internal/sim"
 )
 
-type atomicUint32 = sim.Uint32
+type (
+	atomicUint32 = sim.Uint32
+	atomicUint64 = sim.Uint64
+)
 
 type atomicPointer[T any] = sim.Pointer[T]
 
@@ -26,7 +29,37 @@ func pause(n uint32) {
 	}
 }
 
-const sleepSlots = 64
+const (
+	clockEvery = 1
+	maxBackoff = 1
+	staleAfter = 50 * 1000
+	sleepSlots = 64
+)
+
+// How many rosters there are, and nodes of each P; programs make them scarce.
+var simRosters, simNodes uint32 = maxRosters, nodesPerP
+
+func rosterLimit() uint32 { return simRosters }
+func nodeLimit() uint32   { return simNodes }
+
+// simDomains is the number of domains in a run.
+var simDomains = 1
+
+func domains() int {
+	if sim.Running() {
+		return simDomains
+	}
+	return realDomains()
+}
+
+func here() uint32 {
+	if sim.Running() {
+		return uint32(sim.Domain(sim.CPU())) % maxDomains
+	}
+	return realHere()
+}
+
+func mutant(name string) bool { return sim.Mutant(name) }
 
 // slotNumber is the same for all: addresses differ from schedule to schedule.
 func slotNumber(addr uintptr) uintptr {

@@ -1,0 +1,37 @@
+//go:build gc && go1.26 && !go1.28 && (amd64 || arm64) && !purego
+
+package hq
+
+// A tally counts what waiters on one P have done: pinned goroutines, so one at a
+// time, write plainly, and a reader of another P's tally may be a little late.
+type tally struct {
+	local, remote, steals, abandons, skips uint64
+	_                                      [88]byte
+}
+
+var tallies [maxPs]tally
+
+// tallyOf returns the tally of the P that owns the node ref.
+//
+//go:norace
+func tallyOf(ref uint32) *tally { return &tallies[(ref-1)/nodesPerP] }
+
+// switches counts what is rare.
+var switches struct{ inflations, deflations, exhausted atomicUint64 }
+
+//go:norace
+func readStats() Stats {
+	s := Stats{
+		InHQ: int(inUse.Load()), MostHQ: int(mostUse.Load()), Rosters: int(rosterLimit()),
+		Inflations: switches.inflations.Load(), Deflations: switches.deflations.Load(), Exhausted: switches.exhausted.Load(),
+	}
+	for i := range tallies {
+		t := &tallies[i]
+		s.LocalHandOvers += t.local
+		s.RemoteHandOvers += t.remote
+		s.Steals += t.steals
+		s.Abandons += t.abandons
+		s.Skips += t.skips
+	}
+	return s
+}

@@ -1,0 +1,159 @@
+//go:build gc && go1.26 && !go1.28 && (amd64 || arm64) && !purego
+
+package hq
+
+// A wait is one stay of a pinned goroutine in the queues.
+type wait struct {
+	lock  *Lock
+	tuned *tuning
+
+	node   uint32  // the caller's own; 0 once it has left its cohort
+	up     uint32  // the node in the lock's queue that makes the caller head; 0 = none yet
+	cohort *cohort // whose queue node is in; nil: it is in the lock's, and the same as up
+	roster *roster // of cohort
+
+	domain   uint32
+	starved  bool
+	now      int64 // the last look at the clock
+	deadline int64
+	tally    *tally
+}
+
+// enqueue puts the node into the queue that the lock's mode asks for. It reports
+// false in mode CLOSING, where there is none.
+//
+//go:norace
+func (w *wait) enqueue() bool {
+	for {
+		s := w.lock.word.Load()
+		switch mode := s & modeMask; {
+		case mode == modeQ:
+			if w.lock.word.CompareAndSwap(s, s&^refMask|w.node<<refShift) { // T6
+				w.up = w.node
+				follow(s>>refShift, w.node)
+				return true
+			}
+		case mode == modeHQ || mutant("hq: newcomers queue while closing"):
+			if w.join(s) {
+				return true
+			}
+		default:
+			return false
+		}
+	}
+}
+
+// The ends of await and of lead.
+const (
+	turn     = iota // the node is head
+	late            // the budget is spent; the node is as it was if it is that of a cohort, else abandoned
+	passedBy        // the node was skipped and is no longer the caller's
+	nodeless        // there was no node for the cohort, which the caller has left
+)
+
+// await waits until the node ref, which is the caller's own or that of its
+// cohort, is head.
+//
+//go:norace
+func (w *wait) await(ref uint32) (end int) {
+	n := node(ref)
+	for i := 1; ; i++ {
+		switch n.state.Load() {
+		case head:
+			return turn
+		case skipped, out:
+			drop(ref)
+			return passedBy
+		}
+		pause(1)
+		if i%clockEvery != 0 {
+			continue
+		}
+		w.now = nanotime()
+		n.beat.Store(beatOf(w.now))
+		if w.now <= w.deadline {
+			continue
+		}
+		if ref != w.node {
+			return late
+		}
+		if n.state.CompareAndSwap(waiting, abandoned) || mutant("hq: a head abandons") { // N3
+			w.tally.abandons++
+			return late
+		}
+	}
+}
+
+// compete takes the word as the head of the lock's queue.
+//
+//go:norace
+func (w *wait) compete() bool {
+	l := w.lock
+	if w.cohort == nil && w.detect() {
+		l.inflate()
+	}
+	if w.starved {
+		l.word.Or(nosteal) // T10
+	}
+	impatientAt := w.deadline - w.tuned.budget + w.tuned.patience
+	for i, losses := 1, 0; ; i++ {
+		s := l.word.Load()
+		if s&locked == 0 {
+			if w.take(s) {
+				return true
+			}
+			losses++
+			w.tally.steals++
+			continue
+		}
+		pause(1)
+		if i%clockEvery != 0 && losses < maxLosses {
+			continue
+		}
+		w.now = nanotime()
+		if w.now > w.deadline {
+			w.leave()
+			return false
+		}
+		if !w.starved && (w.now > impatientAt || losses >= maxLosses) {
+			w.starved = true
+			l.word.Or(nosteal) // T10
+		}
+		losses = 0
+	}
+}
+
+// take takes the free word, whose contents were s, and makes another waiter the
+// head.
+//
+//go:norace
+func (w *wait) take(s uint32) bool {
+	l := w.lock
+	if s>>refShift == w.up && (s&modeMask == modeQ || mutant("hq: roster taken for a tail")) {
+		if !l.word.CompareAndSwap(s, s&^(refMask|nosteal)|locked) { // T7, T11
+			return false
+		}
+		node(w.up).state.Store(free) // N4
+		return true
+	}
+	if !l.word.CompareAndSwap(s, s&^nosteal|locked) { // T8, T11
+		return false
+	}
+	if w.cohort == nil {
+		w.passUp()
+	} else {
+		w.handOver()
+	}
+	return true
+}
+
+// leave ends the wait of the head without the lock.
+//
+//go:norace
+func (w *wait) leave() {
+	w.tally.abandons++
+	w.lock.word.And(^uint32(nosteal)) // T11
+	if w.cohort == nil || !w.handDown(w.up) {
+		w.passUp()
+	}
+}
