@@ -110,7 +110,6 @@ func (t *Table) GlobalQueued(addr uintptr, node int) (n int) {
 			n += int((*at).length)
 		}
 		s.release()
-		s.settle(0)
 	}
 	return n
 }

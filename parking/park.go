@@ -1,6 +1,9 @@
 package parking
 
-import "github.com/hqsync/hqsync/internal/race"
+import (
+	"github.com/hqsync/hqsync/hq"
+	"github.com/hqsync/hqsync/internal/race"
+)
 
 // Park puts the calling goroutine to sleep on key, if validate still agrees,
 // until an Unpark function wakes it, the deadline passes or the context is
@@ -33,6 +36,7 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 		t.grow()
 	}
 	h := t.root(key)
+	hq.Locate() // for the bucket's lock, which may not ask the system
 	w := pinWithRecord()
 	if t.stacks.Load() != 0 {
 		w.recordStack(opts.Skip)

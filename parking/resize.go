@@ -245,6 +245,7 @@ func (t *Table) migrate(b *bucket, new *hash, limit int) (done bool) {
 		b.mark.Store(moved)
 		t.past.add(&b.tally)
 		b.tally = tally{}
+		b.lock.SetHQ(false) // nobody will settle it later
 	}
 	b.lock.UnlockPinned()
 	t.stretch.end()

@@ -83,6 +83,13 @@ func (l *bucketLock) UnlockPinned() {
 	}
 }
 
+// SetHQ does nothing to a lock that is one step.
+func (l *bucketLock) SetHQ(allowed bool) {
+	if !simWhole() {
+		l.Lock.SetHQ(allowed)
+	}
+}
+
 const (
 	spinTries    = 2 // one round that waits for a change, and one that sees it
 	migrateBatch = 1

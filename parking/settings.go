@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/hqsync/hqsync/hq"
 	"github.com/hqsync/hqsync/internal/env"
 	"github.com/hqsync/hqsync/topology"
 )
@@ -38,6 +39,7 @@ func orderedByEnvironment(n int) (slots int, custom bool, m mode) {
 
 // realMachine finds out what this process runs on.
 func realMachine() *machine {
+	hq.Load()
 	top, _ := topology.Get()
 	return newMachine(slices.Collect(top.PossibleNUMANodes().All()), top.Possible().Len(), topology.CurrentNode, policyNode)
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/hqsync/hqsync/hq"
 	"github.com/hqsync/hqsync/internal/race"
 )
 
@@ -23,6 +24,12 @@ type Stats struct {
 	Requeues  uint64 // times that one was moved to another key
 	Resizes   uint64 // generations of buckets after the first
 	Contended uint64 // times that a bucket's lock was not free at once; 32 bits
+
+	// Hierarchical is how many buckets' locks are in mode HQ now, and HQSwitches
+	// how often a lock of the process has gone to that mode or back. See
+	// hq.ReadStats for more.
+	Hierarchical int
+	HQSwitches   uint64
 
 	// LongestPinned is for how long a resize kept a P from being preempted at
 	// most, without times in which its thread seems to have been off its CPU.
@@ -49,9 +56,14 @@ func (t *Table) Stats() Stats {
 			parked, queues := sum.include(b)
 			s.Parked += parked
 			s.Longest = max(s.Longest, queues)
+			if b.lock.InHQ() {
+				s.Hierarchical++
+			}
 		})
 	}
 	s.Parks, s.Unparks, s.Requeues, s.Contended = sum.parks, sum.unparks, sum.requeues, uint64(sum.contended)
+	locks := hq.ReadStats()
+	s.HQSwitches = locks.Inflations + locks.Deflations
 	return s
 }
 
