@@ -230,7 +230,7 @@ func (m *Mutex) Unlock() {
 	t := m.tag.Load()
 	if t == 0 && m.state.Load()&mutexLocked != 0 {
 		// T10. It stays between the two loads of tag: the compiler moves nothing across an atomic one.
-		storePlain(&m.state, 0)
+		storeBetweenLoads(&m.state, 0)
 		if t = m.tag.Load(); t != 0 && !mutant("mutex: no second look at tag") {
 			m.wakeRaced()
 		}

@@ -10,7 +10,8 @@ func asymmetric() bool { return true }
 
 func switchAsymmetric(on bool) bool { return on == asymmetric() }
 
-func storePlain(word *atomicUint32, v uint32) { word.Store(v) }
+func storePlain(word *atomicUint32, v uint32)        { word.Store(v) }
+func storeBetweenLoads(word *atomicUint32, v uint32) { word.Store(v) }
 
 func prepareFence() {}
 func heavyFence()   {}

@@ -53,6 +53,10 @@ func storePlain(word *atomicUint32, v uint32) {
 	asm.StoreRelease32((*uint32)(unsafe.Pointer(word)), v)
 }
 
+// storeBetweenLoads is storePlain for a place right between two atomic loads, which
+// keep the compiler from moving it or merging it with another store.
+func storeBetweenLoads(word *atomicUint32, v uint32) { *(*uint32)(unsafe.Pointer(word)) = v }
+
 // prepareFence makes heavyFence quick. Not to be called pinned.
 func prepareFence() {
 	if everAsymmetric {

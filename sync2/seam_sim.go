@@ -74,7 +74,8 @@ func asymmetric() bool { return simUnlock != symmetric && sim.Running() }
 
 func switchAsymmetric(on bool) bool { return on == asymmetric() }
 
-func storePlain(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
+func storePlain(word *atomicUint32, v uint32)        { sim.StorePlain32(word, v) }
+func storeBetweenLoads(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
 
 func prepareFence() {}
 
