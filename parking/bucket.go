@@ -64,19 +64,21 @@ func (s spot) find(key Key, space uint32) **waiter {
 	return at
 }
 
-// crowdLimit is the depth in a bucket's tree from which on the table grows.
-const crowdLimit = 3
+// crowdLimit is the depth in a bucket's tree from which on a table of few buckets
+// grows. In a table of very many the deepest of the trees is deeper by chance:
+// hence the number of bits of the bucket's index.
+func crowdLimit(h *hash) int { return 3 + int(64-h.shift)/8 }
 
 // crowded reports whether a queue that is not there yet would be crowdLimit deep.
 //
 //go:norace
 func (s spot) crowded() bool {
-	depth := 0
-	for q := s.head; q != nil && depth < crowdLimit; q = q.child[s.path>>63] {
+	depth, limit := 0, crowdLimit(s.hash)
+	for q := s.head; q != nil && depth < limit; q = q.child[s.path>>63] {
 		s.path <<= 1
 		depth++
 	}
-	return depth >= crowdLimit
+	return depth >= limit
 }
 
 // leaf returns the place of some leaf of the tree at *at, which is not empty.
