@@ -477,7 +477,7 @@ func moreThreads() []sim.Program {
 		program("park, unpark", list{get(0), get(0)}, list{give(0), get(0)}, list{give(0), give(0)}),
 		program("park, unpark of a word", list{wait(0), post(2)}, list{wait(0), wait(2)}, list{post(0), post(0)}),
 		program("timed park, unpark, cancel", list{getFor(0), getUnless(0)}, list{getUnless(0), give(0)}, list{give(0), cancel, give(0)}),
-		program("two queues in a bucket", list{get(0), get(2)}, list{get(0), give(2)}, list{get(2), give(0)}, list{give(0), give(2)}),
+		program("two queues in a bucket", list{get(0), give(2)}, list{get(0), give(2)}, list{get(2), get(2)}, list{give(0), give(0)}),
 		program("unpark all, filter", list{awaitAt(0, 1), awaitAt(0, 2)}, list{awaitAt(0, 2), awaitAt(0, 1)}, list{filter(2, 0), filter(1, 0)}),
 		program("requeue, announced", list{awaitAt(0, 1), awaitAt(0, 2)}, list{announce(1, 0, 3), announce(2, 0, 2)}, list{unparkMoved(1, 3), unparkMoved(2, 2)}),
 		program("requeue, timed", list{awaitAt(0, 1), awaitAt(0, 2)}, list{awaitFor(0, 1), awaitFor(0, 2)},
@@ -506,7 +506,7 @@ func TestModelTable_TwoThreads(t *testing.T) {
 	}
 	for _, p := range twoThreads() {
 		t.Run(p.Name, func(t *testing.T) {
-			if r := sim.Run(t, p, sim.Options{Strategy: sim.Exhaustive(bound), Budget: 1 << 30}); !r.Exhausted {
+			if r := sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.Exhaustive(bound), Budget: 1 << 30}); !r.Exhausted {
 				t.Error("not exhausted")
 			}
 		})
@@ -521,12 +521,12 @@ func TestModelTable_MoreThreads(t *testing.T) {
 	for i, p := range moreThreads() {
 		t.Run(p.Name, func(t *testing.T) {
 			if i == 0 {
-				if r := sim.Run(t, p, sim.Options{Budget: 1 << 30}); !r.Exhausted {
+				if r := sim.Run(t, p, sim.Options{Memory: sim.TSO, Budget: 1 << 30}); !r.Exhausted {
 					t.Error("not exhausted")
 				}
 				return
 			}
-			sim.Run(t, p, sim.Options{Strategy: sim.PCT(3, 1), Budget: schedules})
+			sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.PCT(3, 1), Budget: schedules})
 		})
 	}
 }
@@ -542,7 +542,7 @@ func TestModelTable_RealLocks(t *testing.T) {
 	for _, i := range []int{0, 4, 6, 7} {
 		p := moreThreads()[i]
 		t.Run(p.Name, func(t *testing.T) {
-			sim.Run(t, p, sim.Options{Strategy: sim.PCT(3, 1), Budget: schedules})
+			sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.PCT(3, 1), Budget: schedules})
 		})
 	}
 }

@@ -4,7 +4,6 @@ package parking
 
 import (
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -19,6 +18,7 @@ var mutants = []struct {
 }{
 	{"park: not validated", "park, unpark", 2, sim.Exhaustive(2)},
 	{"park: counted after validate", "park, unpark of a word", 2, sim.Exhaustive(2)},
+	{"park: counted without a fence", "park, unpark of a word", 2, sim.Exhaustive(2)},
 	{"close: park does not look", "close, park", 2, sim.Exhaustive(2)},
 	{"leave: stays queued", "timed park, unpark", 2, sim.Exhaustive(2)},
 	{"leave: moves not compared", "timed park, requeue", 2, sim.Uniform(1)},
@@ -53,10 +53,15 @@ func TestMutants(t *testing.T) {
 	killed, atOnce := 0, 0
 	for _, m := range mutants {
 		p := programNamed(t, m.program, m.threads)
-		r := sim.Explore(p, sim.Options{Strategy: m.strategy, Time: 30 * time.Second, Budget: 2_000_000, Mutant: m.name})
+		o := sim.Options{Memory: sim.TSO, Strategy: m.strategy, Budget: 300_000, Mutant: m.name}
+		r := sim.Explore(p, o)
 		if r.Failure == nil {
 			t.Errorf("%s survived: %s", m.name, r)
 			continue
+		}
+		o.Mutant, o.Budget = "", r.Schedules
+		if r := sim.Explore(p, o); r.Failure != nil {
+			t.Errorf("%s: the program fails without it too: %s", m.name, r)
 		}
 		killed++
 		t.Logf("%s killed: %s", m.name, r)

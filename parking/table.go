@@ -137,7 +137,13 @@ func (h *hash) spot(key Key) spot {
 // before a look at it that follows here.
 //
 //go:norace
-func (b *bucket) raise(n int) { b.count.Add(uint32(n)) }
+func (b *bucket) raise(n int) {
+	if mutant("park: counted without a fence") {
+		storePlain(&b.count, b.count.Load()+uint32(n))
+		return
+	}
+	b.count.Add(uint32(n))
+}
 
 // lower undoes raise. It needs no fence of its own: who reads the old count takes
 // the lock for nothing. Nobody else writes meanwhile.

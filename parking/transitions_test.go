@@ -144,7 +144,7 @@ func (t *tracker) watch(w sim.Write) error {
 func TestModelTable_TakesEveryTransition(t *testing.T) {
 	tracked = newTracker()
 	for _, p := range append(twoThreads(), moreThreads()...) {
-		if r := sim.Explore(p, sim.Options{Strategy: sim.Exhaustive(1), Budget: 2000}); r.Failure != nil {
+		if r := sim.Explore(p, sim.Options{Memory: sim.TSO, Strategy: sim.Exhaustive(1), Budget: 2000}); r.Failure != nil {
 			t.Errorf("%s\n%s", r, r.Failure.Detail())
 		}
 	}
