@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"time"
+
+	"github.com/hqsync/hqsync/internal/race"
 )
 
 // A Word is what futex operations wait on: 32 bits that the program changes with
@@ -164,12 +166,34 @@ func (t *Table) Wait(w Word, val, mask uint32, flags Flags, limit Limit) error {
 	if err != nil {
 		return err
 	}
+	if t.differs(key, w.val, val) {
+		return ErrAgain
+	}
 	unchanged := func() bool { return loadWord(w.val) == val }
 	r := t.Park(key, unchanged, nil, nil, &Options{
 		Token: ParkToken(mask), Deadline: limit.Deadline, Context: limit.Context, Skip: 1, RaceEdge: true,
 	})
 	runtime.KeepAlive(w.val)
 	return waitErrors[r.Outcome]
+}
+
+// differs reports whether a wait for val is refused. Park decides that in any case;
+// but refusals are so frequent that they are not to pay for what only a sleeper
+// needs: a place in the count, a record. The look is taken with the bucket locked,
+// as Park's is, so a refused wait and a wake of the same word never overlap.
+//
+//go:norace
+func (t *Table) differs(key Key, word *uint32, val uint32) bool {
+	t.prepare()
+	race.Disable()
+	h := t.root(key)
+	pin()
+	s, _ := t.lock(h, key)
+	refused := loadWord(word) != val && t.closed.Load() == 0
+	s.release()
+	unpin()
+	race.Enable()
+	return refused
 }
 
 var waitErrors = [...]error{
