@@ -90,12 +90,8 @@ func (m *Mutex) Do(f func()) {
 	if race.Enabled {
 		raceRead(&m.state)
 	}
-	if !m.state.CompareAndSwap(0, mutexLocked) { // T1 of Mutex
-		if ran, locked := m.ask(f); ran {
-			return
-		} else if !locked {
-			m.lockSlow(nil)
-		}
+	if !m.state.CompareAndSwap(0, mutexLocked) && m.waitToRun(f) { // T1 of Mutex
+		return
 	}
 	if race.Enabled {
 		raceAcquire(m)
@@ -143,12 +139,31 @@ type askSlot struct {
 	cells   [askCells]cell
 }
 
+// waitToRun has f run by whoever holds m and returns true, or locks m. It looks
+// at the mutex a few times before it makes a request: a short section is over by
+// then, unless there is a crowd.
+func (m *Mutex) waitToRun(f func()) (ran bool) {
+	round := 0
+	for ; round < looksAlone && canSpin(round); round++ {
+		pause(lookPauses)
+		if m.TryLock() {
+			return false
+		}
+	}
+	if round < looksAlone || batchFrom() == 0 || insideBubble() {
+		return !m.lockSlow(nil)
+	}
+	ran, locked := m.ask(f)
+	return ran || !locked && !m.lockSlow(nil)
+}
+
+// lookPauses is how long a goroutine waits between two looks at the mutex: looking
+// more often takes the word's cache line away from the holder.
+const lookPauses = 30
+
 // ask has f run by whoever holds m, if that comes to pass while it spins. If not
 // it may have locked m.
 func (m *Mutex) ask(f func()) (ran, locked bool) {
-	if !mayAsk() || batchFrom() == 0 || insideBubble() {
-		return false, false
-	}
 	slot := asksFor(m)
 	r := slot.publish(m, f)
 	if r == nil {
@@ -157,7 +172,7 @@ func (m *Mutex) ask(f func()) (ran, locked bool) {
 	begin := nanotime()
 	for round := 0; !locked && patient(round, begin) && r.of.Load() != &done; round++ {
 		if locked = m.TryLock(); !locked {
-			pause(askPauses)
+			pause(lookPauses)
 		}
 	}
 	if locked && mutant("do: locked and still asking") {
@@ -174,10 +189,6 @@ func (m *Mutex) ask(f func()) (ran, locked bool) {
 	slot.settle(r)
 	return true, false
 }
-
-// askPauses is how long a goroutine waits between two looks at its request and
-// at the mutex.
-const askPauses = 2
 
 // publish makes a request (T1). It returns nil if no cell is free.
 func (s *askSlot) publish(m *Mutex, f func()) *request {

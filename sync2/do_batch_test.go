@@ -49,14 +49,26 @@ func tuned(t *testing.T, batch int, spin time.Duration) {
 	}
 }
 
-// inBatch lets the calls, each of which does m.Do once, run on goroutines of their own while m is held, until all their
+// doAsking is m.Do that makes a request at once if m is locked.
+func (m *Mutex) doAsking(f func()) {
+	if !m.TryLock() {
+		ran, locked := m.ask(f)
+		if ran {
+			return
+		}
+		if !locked {
+			m.Lock()
+		}
+	}
+	defer m.endDo()
+	f()
+}
+
+// inBatch lets the calls, each of which does m.doAsking once, run on goroutines of their own while m is held, until all their
 // requests wait; then it leaves m to a batch, and returns when all goroutines have ended. Goroutines that have no CPU in
 // time lock m by themselves; inBatch then tries again.
 func inBatch(t *testing.T, m *Mutex, calls ...func()) {
 	t.Helper()
-	if !mayAsk() {
-		t.Skip("on a machine of one CPU no goroutine spins for a mutex")
-	}
 	eagerly(t, len(calls))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 + len(calls)))
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
@@ -106,7 +118,7 @@ func TestDoBatch_RunsOnOneOtherGoroutineUnderTheMutex(t *testing.T) {
 		calls[i] = func() {
 			callers[i] = goroutine()
 			before[i] = 1
-			m.Do(func() {
+			m.doAsking(func() {
 				runners[i] = goroutine()
 				if m.TryLock() {
 					t.Error("a function runs without the mutex")
@@ -132,10 +144,10 @@ func TestDoBatch_PanicReachesItsCallerOnly(t *testing.T) {
 	boom := errors.New("boom")
 	var got any
 	var innocent atomic.Int32
-	fine := func() { m.Do(func() { innocent.Add(1) }) }
+	fine := func() { m.doAsking(func() { innocent.Add(1) }) }
 	inBatch(t, &m, fine, func() {
 		defer func() { got = recover() }()
-		m.Do(func() { panic(boom) })
+		m.doAsking(func() { panic(boom) })
 	}, fine)
 	if got != boom {
 		t.Errorf("recovered %v, want %v", got, boom)
@@ -151,10 +163,10 @@ func TestDoBatch_GoexitEndsItsCallerOnly(t *testing.T) {
 	var ended, wentOn, innocent atomic.Int32
 	exit := func() {
 		defer ended.Add(1)
-		m.Do(func() { runtime.Goexit() })
+		m.doAsking(func() { runtime.Goexit() })
 		wentOn.Add(1)
 	}
-	fine := func() { m.Do(func() { innocent.Add(1) }) }
+	fine := func() { m.doAsking(func() { innocent.Add(1) }) }
 	inBatch(t, &m, exit, fine, exit, fine)
 	if ended.Load() == 0 || wentOn.Load() != 0 {
 		t.Errorf("%d callers ended, %d went on", ended.Load(), wentOn.Load())
@@ -170,7 +182,7 @@ func TestDoBatch_OwnersOfLongFunctionsSleep(t *testing.T) {
 	var m Mutex
 	var ran atomic.Int32
 	long := func() {
-		m.Do(func() {
+		m.doAsking(func() {
 			time.Sleep(20 * time.Millisecond)
 			ran.Add(1)
 		})
@@ -188,7 +200,7 @@ func TestDoBatch_MayWaitForACondition(t *testing.T) {
 	c := NewCond(&m)
 	ready, waited := false, 0
 	wait := func() {
-		m.Do(func() {
+		m.doAsking(func() {
 			for !ready {
 				c.Wait()
 			}
@@ -211,25 +223,29 @@ func TestDoBatch_MayWaitForACondition(t *testing.T) {
 	atRest(t, &m)
 }
 
-// TestDo_InABubbleStaysOnItsGoroutine: what belongs to a bubble is of no use outside.
-func TestDo_InABubbleStaysOnItsGoroutine(t *testing.T) {
+// TestDo_StartsNoBatchInABubble: what belongs to a bubble is of no use outside, nor the other way round.
+func TestDo_StartsNoBatchInABubble(t *testing.T) {
 	eagerly(t, 1)
-	synctest.Test(t, func(t *testing.T) {
+	start := func() bool {
 		var m Mutex
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				for range 200 {
-					caller := goroutine()
-					m.Do(func() {
-						if runner := goroutine(); runner != caller {
-							t.Errorf("goroutine %s runs the function of %s", runner, caller)
-						}
-					})
-				}
-			})
+		m.Lock()
+		asksFor(&m).waiting.Add(1)
+		defer asksFor(&m).waiting.Add(-1)
+		started := m.startBatch()
+		if !started {
+			m.Unlock()
 		}
-		all.Wait()
+		m.Lock() // after the batch
+		m.Unlock()
+		return started
+	}
+	if !start() {
+		t.Error("no batch outside of a bubble")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if start() {
+			t.Error("a batch in a bubble")
+		}
 	})
 }
 
@@ -286,7 +302,7 @@ func TestDo_DoesNotStarveLock(t *testing.T) {
 	atRest(t, &m)
 }
 
-// TestDo_StormOfEverything: mutexes that share slots, all ways to lock, functions that panic and end their goroutine.
+// TestDo_StormOfEverything: all ways to lock, functions that panic and end their goroutine.
 func TestDo_StormOfEverything(t *testing.T) {
 	tuned(t, 1, 200*time.Microsecond) // a request is often withdrawn
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
@@ -352,21 +368,21 @@ func TestDo_StormOfEverything(t *testing.T) {
 							t.Errorf("recovered %v, want %v", got, want)
 						}
 					}()
-					s.Do(func() { section(); panic(want) })
+					s.doAsking(func() { section(); panic(want) })
 				}()
 			case 4:
-				s.Do(func() { section(); runtime.Goexit() })
+				s.doAsking(func() { section(); runtime.Goexit() })
 			default:
 				if op < 10 {
 					caller := goroutine()
-					s.Do(func() {
+					s.doAsking(func() {
 						section()
 						if goroutine() != caller {
 							elsewhere.Add(1)
 						}
 					})
 				} else {
-					s.Do(section)
+					s.doAsking(section)
 				}
 			}
 		}
@@ -381,7 +397,7 @@ func TestDo_StormOfEverything(t *testing.T) {
 		}
 		atRest(t, &m[i].Mutex)
 	}
-	if elsewhere.Load() == 0 && mayAsk() {
+	if elsewhere.Load() == 0 {
 		t.Error("no function ran on another goroutine")
 	}
 	t.Logf("%d of some %d functions ran on another goroutine", elsewhere.Load(), goroutines*each/4)
@@ -402,7 +418,7 @@ func TestDoBatch_AllocatesNothingInTheSteadyState(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range each {
-					m.Do(f)
+					m.doAsking(f)
 				}
 			})
 		}

@@ -3,7 +3,6 @@
 package sync2
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
@@ -44,6 +43,10 @@ func mutant(string) bool { return false }
 // table is where the goroutines of this package park.
 func table() *parking.Table { return parking.Default() }
 
+// looksAlone is how often a goroutine in Mutex.Do looks at the mutex before it
+// makes a request.
+const looksAlone = 2
+
 // askCells is how many requests of Mutex.Do a slot holds.
 const askCells = 31
 
@@ -80,15 +83,8 @@ func newBatch() *batch {
 func freeRequest(r *request) { requests.Put(r) }
 func freeBatch(b *batch)     { batches.Put(b) }
 
-// mayAsk reports whether spinning for a mutex can help. Whether the P has other
-// work does not matter: a function is short, or its goroutine soon gives up.
-func mayAsk() bool { return runtime.NumCPU() > 1 }
-
-// patient reports whether a goroutine that has asked goes on spinning. Looking at
-// the clock takes as long as looking at the mutex several times.
-func patient(round int, begin int64) bool {
-	return round%8 != 7 || nanotime()-begin < spinLimit()
-}
+// patient reports whether a goroutine that has asked goes on spinning.
+func patient(_ int, begin int64) bool { return nanotime()-begin < spinLimit() }
 
 // insideBubble reports whether the caller is in a synctest bubble.
 func insideBubble() bool { return inBubble(now()) }

@@ -99,6 +99,9 @@ func hereTag() uint32 {
 	return 1
 }
 
+// A goroutine makes a request at once: the other looks are those of Lock.
+const looksAlone = 0
+
 // All mutexes share one slot with two cells, which a program makes anew.
 const askCells = 2
 
@@ -120,14 +123,12 @@ func freeRequest(*request) {}
 func newBatch() *batch     { return makeBatch() }
 func freeBatch(*batch)     {}
 
-func mayAsk() bool { return !sim.Running() || sim.Choose(2) == 1 }
-
 // A goroutine that has asked gives up after a look or two.
 func patient(round int, begin int64) bool {
 	if sim.Running() {
 		return round < 1 || round < 2 && sim.Choose(2) == 1
 	}
-	return round%8 != 7 || nanotime()-begin < spinLimit()
+	return nanotime()-begin < spinLimit()
 }
 
 func insideBubble() bool { return !sim.Running() && inBubble(now()) }
