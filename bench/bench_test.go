@@ -55,6 +55,8 @@ func BenchmarkMutex(b *testing.B) { benchmark(b, "Mutex", mutexTables(nil, 0, tr
 func BenchmarkMutexOversubscribed(b *testing.B) {
 	benchmark(b, "MutexOversubscribed", mutexTables(nil, 0, true))
 }
+func BenchmarkDoUncontended(b *testing.B) { benchmark(b, "DoUncontended", doTables(0)) }
+func BenchmarkDo(b *testing.B)            { benchmark(b, "Do", doTables(0)) }
 func BenchmarkRWMutexReadAlone(b *testing.B) {
 	benchmark(b, "RWMutexReadAlone", rwmutexTables(0, true))
 }
@@ -70,7 +72,7 @@ func BenchmarkWaitGroupAddDone(b *testing.B)  { benchmark(b, "WaitGroupAddDone",
 
 // families are the cells that have a benchmark above.
 var families = map[string]bool{
-	"MutexUncontended": true, "Mutex": true, "MutexOversubscribed": true,
+	"MutexUncontended": true, "Mutex": true, "MutexOversubscribed": true, "DoUncontended": true, "Do": true,
 	"RWMutexReadAlone": true, "RWMutexRead": true, "RWMutexMix": true, "RWMutexWriteAlone": true,
 	"CondBroadcast": true, "CondPingPong": true, "WaitGroupForkJoin": true, "WaitGroupAddDone": true,
 }
@@ -97,6 +99,7 @@ func everyTable() []tableSpec {
 	specs := headlineTables(0)
 	specs = append(specs, mutexTables(nil, 0, true)...)
 	specs = append(specs, rwmutexTables(0, true)...)
+	specs = append(specs, doTables(0)...)
 	specs = append(specs, condTables(0)...)
 	return append(specs, waitgroupTables(0)...)
 }

@@ -42,6 +42,7 @@ var commands = []command{
 	{"rwmutex", "RWMutex: readers, mixtures, writers and their waits.", &rwmutexCmd{}, nil},
 	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
 	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
+	{"do", "Mutex.Do: functions under a lock, in batches.", &doCmd{}, nil},
 	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
 	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},

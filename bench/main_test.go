@@ -163,6 +163,7 @@ func TestEachCommand_Runs(t *testing.T) {
 		"rwmutex":   `Read/|Wait|WriteAlone`,
 		"cond":      `in=100/held=0|PingPong`,
 		"waitgroup": `n=10$|AddDone/g=1$`,
+		"do":        `Uncontended|g=16/in=20/out=20`,
 		"tune":      `g=2/in=20/`,
 	} {
 		status, stdout, stderr := start(t, command, "-samples", "6", "-d", "5ms", "-filter", pattern, "-out", dir)

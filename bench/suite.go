@@ -29,6 +29,7 @@ const (
 	peerSharded   = "sharded" // not one lock but many, each with a part of the work: what no single lock can compete with
 	peerTAS       = "tas"
 	peerTicket    = "ticket"
+	peerUnlocked  = "unlocked"
 )
 
 // implementations are all that can be measured. Again is the very code of Sync: its ratio shows the noise alone.
@@ -42,6 +43,7 @@ var implementations = map[string]workload.Set{
 	peerSharded:   peer.Sharded,
 	peerTAS:       peer.TAS,
 	peerTicket:    peer.Ticket,
+	peerUnlocked:  peer.Unlocked,
 }
 
 // implementation returns the workloads of an arm. What is no name of an implementation is sync2 with other tunables.

@@ -13,14 +13,15 @@ import (
 
 // The names through which this package reaches shared memory, the scheduler
 // and the clock; the words are in words.go and words_race.go.
-func pin()             { rt.Pin() }
-func unpin()           { rt.Unpin() }
-func pause(n uint32)   { asm.Pause(n) }
-func yield()           { rt.Yield() }
-func fatal(msg string) { rt.Fatal(msg) }
-func cputicks() int64  { return rt.Cputicks() }
-func nanotime() int64  { return rt.Nanotime() }
-func spawn(f func())   { go f() }
+func pin()               { rt.Pin() }
+func unpin()             { rt.Unpin() }
+func pause(n uint32)     { asm.Pause(n) }
+func canSpin(i int) bool { return rt.CanSpin(i) }
+func yield()             { rt.Yield() }
+func fatal(msg string)   { rt.Fatal(msg) }
+func cputicks() int64    { return rt.Cputicks() }
+func nanotime() int64    { return rt.Nanotime() }
+func spawn(f func())     { go f() }
 
 func now() time.Time { return time.Now() }
 

@@ -19,13 +19,14 @@ type (
 	atomicPointer[T any] = sim.Pointer[T]
 )
 
-func pin()             { rt.Pin() }
-func unpin()           { rt.Unpin() }
-func yield()           { rt.Yield() }
-func fatal(msg string) { rt.Fatal(msg) }
-func cputicks() int64  { return rt.Cputicks() }
-func nanotime() int64  { return rt.Nanotime() }
-func spawn(f func())   { sim.Go(f) }
+func pin()               { rt.Pin() }
+func unpin()             { rt.Unpin() }
+func canSpin(i int) bool { return rt.CanSpin(i) }
+func yield()             { rt.Yield() }
+func fatal(msg string)   { rt.Fatal(msg) }
+func cputicks() int64    { return rt.Cputicks() }
+func nanotime() int64    { return rt.Nanotime() }
+func spawn(f func())     { sim.Go(f) }
 
 func pause(uint32) { pauseFor(0) }
 

@@ -30,6 +30,9 @@ func TestOursIsStdWithOneImportChanged(t *testing.T) {
 	}
 	imports := 0
 	for _, file := range files {
+		if filepath.Base(file) == "call.go" {
+			continue // says in each package how a function is called under the lock
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -46,8 +49,8 @@ func TestOursIsStdWithOneImportChanged(t *testing.T) {
 			t.Errorf("%s is not %s with the import changed (%v); run go test ./internal/workload -update", copied, file, err)
 		}
 	}
-	if imports != 4 {
-		t.Errorf("%d files import sync2, want 4", imports)
+	if imports != 5 {
+		t.Errorf("%d files import sync2, want 5", imports)
 	}
 }
 

@@ -21,6 +21,10 @@ type Set struct {
 	// Mutex: g goroutines share one lock in a closed loop. Timed: every Lock.
 	Mutex func(g, in, out int) harness.Job
 
+	// DoAlone and Do: as MutexAlone and Mutex, with a function called under the lock, by Mutex.Do where there is one.
+	DoAlone func() harness.Job
+	Do      func(g, in, out int) harness.Job
+
 	// RWMutexReadAlone: one goroutine locks and unlocks for reading, after warm goroutines have done so together.
 	RWMutexReadAlone func(warm int) harness.Job
 	// RWMutexRead: g goroutines only read, empty section.

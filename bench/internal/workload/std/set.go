@@ -7,6 +7,8 @@ import "github.com/hqsync/hqsync/bench/internal/workload"
 var Set = workload.Set{
 	MutexAlone:        mutexAlone,
 	Mutex:             mutexShared,
+	DoAlone:           doAlone,
+	Do:                doShared,
 	RWMutexReadAlone:  rwReadAlone,
 	RWMutexRead:       rwRead,
 	RWMutexMix:        rwMix,

@@ -1,0 +1,4 @@
+package ours
+
+// call calls f under the lock.
+func (s *served) call(f func()) { s.mu.Do(f) }
