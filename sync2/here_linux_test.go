@@ -81,7 +81,7 @@ func TestFirstTagOfAProcess_IsNodeZero(t *testing.T) {
 		var wg sync.WaitGroup
 		m.Lock()
 		wg.Go(func() { m.Lock(); m.Unlock() })
-		for m.tag.Load() == 0 { // to look for waiters would make the table, and read the machine
+		for m.tag.Load()&tagNode == 0 { // to look for waiters would make the table, and read the machine
 			time.Sleep(10 * time.Microsecond)
 		}
 		awaitParked(t, &m, 1)
