@@ -94,8 +94,8 @@ Example: go run ./bench all -quick
 
 Example: go run ./bench all -o bench/reports/epyc
 
-Each section says what its ratios mean; 1.00x always means no difference. A section that fails makes the status 1; the others are reported all the same.
-Of the common flags -quick, -check, -samples, -json and -o apply.`
+Each section says what its ratios mean; 1.00x always means no difference. A section that fails makes the status 1; the
+others are reported all the same. Of the common flags -quick, -check, -samples, -json and -o apply.`
 }
 
 func (c *allCmd) Run(b *bench) error {

@@ -75,7 +75,7 @@ func (c curve) plot(peers []string) result.Plot {
 	if c.key != "" {
 		caption += ": " + c.key
 	}
-	p := result.Plot{Caption: caption + ".", X: result.Axis{Name: c.axis, Log: true}, Y: result.Axis{Name: "ns", Log: true}}
+	p := result.Plot{Caption: caption + ".", X: result.Axis{Name: c.axis, Log: true}, Y: result.Axis{Name: nanosecondAxis, Log: true}}
 	shown := func(ns float64) float64 { return ns }
 	if measure == result.Rate {
 		p.Y.Name, shown = string(measure), func(ns float64) float64 { return 1e9 / ns }
@@ -111,7 +111,7 @@ func percentiles(t result.Table) (result.Plot, bool) {
 	}
 	p := result.Plot{
 		Caption: "Waits at percentiles, geometric mean over the kinds of work; dashed: with the most goroutines of the table.",
-		X:       result.Axis{Name: "percentile", Names: []string{"p50", "p99", "p99.9", "max"}}, Y: result.Axis{Name: "ns", Log: true},
+		X:       result.Axis{Name: "percentile", Names: []string{"p50", "p99", "p99.9", "max"}}, Y: result.Axis{Name: nanosecondAxis, Log: true},
 	}
 	gs := goroutinesOf(groups[0])
 	if len(gs) < 2 {
@@ -145,7 +145,7 @@ func percentiles(t result.Table) (result.Plot, bool) {
 func fairnessPlot(t result.Table) (result.Plot, bool) {
 	gs := goroutinesOf(t.Rows)
 	p := result.Plot{
-		Caption: "Share of the luckier half of the goroutines, median over the kinds of work; 0.5 is even.",
+		Caption: "Fairness against goroutines: the share of the luckier half of them, median over the kinds of work; 0.5 is even.",
 		X:       result.Axis{Name: "goroutines", Log: true}, Y: result.Axis{Name: "share"},
 	}
 	for _, name := range []string{result.Sync, result.Sync2} {

@@ -42,6 +42,7 @@ type pageCell struct{ Head, Text string }
 
 type plotted struct {
 	Caption string
+	Unit    string // of the upright axis, if its labels do not have it
 	Legend  []legend
 	SVG     template.HTML
 }
@@ -57,6 +58,12 @@ type part struct {
 	Sections   []section
 }
 
+// add adds a section, whose id is then unique in the page.
+func (p *part) add(s section) {
+	s.ID = p.Result.Command + "." + s.ID
+	p.Sections = append(p.Sections, s)
+}
+
 // HTML writes the results as one page that needs nothing else: no script, no font, no image from elsewhere. The
 // environment is that of the first.
 func HTML(w io.Writer, results ...*result.Result) error {
@@ -69,14 +76,14 @@ func HTML(w io.Writer, results ...*result.Result) error {
 			if err != nil {
 				return err
 			}
-			p.Sections = append(p.Sections, s)
+			p.add(s)
 		}
 		for _, sheet := range r.Sheets {
 			s, err := sectionOfSheet(sheet)
 			if err != nil {
 				return err
 			}
-			p.Sections = append(p.Sections, s)
+			p.add(s)
 		}
 		parts = append(parts, p)
 	}

@@ -39,11 +39,25 @@ func looksOf(series []result.Series) []look {
 	return looks
 }
 
+// nanosecondAxis is the name of an axis whose labels are times with their units.
+const nanosecondAxis = "ns"
+
+// capital returns the sentence with a capital at its begin.
+func capital(sentence string) string {
+	if sentence == "" {
+		return ""
+	}
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}
+
 // drawPlot draws a line with dots for each series.
 func drawPlot(c result.Plot) (plotted, error) {
 	p := newPlot()
 	looks := looksOf(c.Series)
-	out := plotted{Caption: c.Caption}
+	out := plotted{Caption: capital(c.Caption), Unit: c.Y.Name}
+	if c.Y.Name == nanosecondAxis {
+		out.Unit = ""
+	}
 	for i, s := range c.Series {
 		if err := addSeries(p, s, looks[i]); err != nil {
 			return plotted{}, err
@@ -110,7 +124,7 @@ func setRange(axis *plot.Axis, of result.Axis, series []result.Series) {
 		}
 	}
 	if of.Log {
-		axis.Scale, axis.Tick.Marker = plot.LogScale{}, decadeTicks{time: of.Name == "ns"}
+		axis.Scale, axis.Tick.Marker = plot.LogScale{}, decadeTicks{time: of.Name == nanosecondAxis}
 		if hi < 2*lo {
 			middle := math.Sqrt(lo * hi)
 			lo, hi = middle/math.Sqrt2, middle*math.Sqrt2

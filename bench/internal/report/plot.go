@@ -46,7 +46,7 @@ func plotsOf(t result.Table) ([]plotted, error) {
 			return nil, err
 		}
 		plots = append(plots, plotted{
-			Caption: fmt.Sprintf("%s: ratio to sync with its 95 %% interval; an upright bar is a target.", rows[0].Measure),
+			Caption: capital(fmt.Sprintf("%s: ratio to sync with its 95 %% interval; an upright bar is a target.", rows[0].Measure)),
 			Legend:  []legend{{"ours", "● sync2"}, {"sync", "○ sync against itself"}},
 			SVG:     svg,
 		})
