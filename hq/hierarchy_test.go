@@ -48,17 +48,6 @@ func withProcs(t *testing.T, n int) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
-// inflateNow takes a lock that nobody uses to mode HQ.
-func inflateNow(t *testing.T, l *Lock) {
-	t.Helper()
-	pin()
-	l.inflate()
-	unpin()
-	if !l.InHQ() {
-		t.Fatal("not in mode HQ")
-	}
-}
-
 // Whatever the modes and their changes, sections exclude each other and every
 // node and roster comes back.
 func TestModesUnderStress(t *testing.T) {

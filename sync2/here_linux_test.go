@@ -1,4 +1,4 @@
-//go:build !sync2_std
+//go:build !sync2_std && !sim
 
 package sync2
 
