@@ -249,7 +249,7 @@ func (l *Lock) spin(begin int64, patient bool) bool {
 //
 //go:norace
 func (l *Lock) spinPending() bool {
-	deadline := nanotime() + tuned().budget
+	watch := start(tuned().budget)
 	for i := 1; ; i++ {
 		w := l.word.Load()
 		if w&locked == 0 {
@@ -259,8 +259,9 @@ func (l *Lock) spinPending() bool {
 			continue
 		}
 		pause(1)
-		if i%clockEvery == 0 && nanotime() > deadline {
+		if i%clockEvery == 0 && watch.late() {
 			l.word.And(^uint32(pending)) // T5
+			watch.stop(tallyHere())
 			return false
 		}
 	}
@@ -272,28 +273,27 @@ func (l *Lock) spinPending() bool {
 //go:norace
 func (l *Lock) spinQueued(begin int64) bool {
 	t := tuned()
-	now := nanotime()
-	w := wait{lock: l, tuned: t, domain: here(), now: now, deadline: now + t.budget, starved: now-begin > starving}
-	w.node = claim(now)
+	w := wait{lock: l, tuned: t, domain: here(), watch: start(t.budget)}
+	w.node = claim(w.now)
 	if w.node == 0 {
-		return l.spinUnqueued(w.deadline)
+		return l.spinUnqueued(&w.watch)
 	}
 	w.tally = tallyOf(w.node)
+	w.starved = w.began-begin > starving
 	if !w.enqueue() {
 		node(w.node).state.Store(free) // it never was in a queue
-		return l.spinUnqueued(w.deadline)
+		return l.spinUnqueued(&w.watch)
 	}
 	end := w.await(w.node)
 	if end == turn && w.cohort != nil {
 		end = w.lead()
 	}
-	switch end {
-	case turn:
-		return w.compete()
-	case nodeless:
-		return l.spinUnqueued(w.deadline)
+	if end == nodeless {
+		return l.spinUnqueued(&w.watch)
 	}
-	return false
+	got := end == turn && w.compete()
+	w.stop(w.tally)
+	return got
 }
 
 // spinUnqueued waits without a node: all nodes of this P are still linked
@@ -301,7 +301,7 @@ func (l *Lock) spinQueued(begin int64) bool {
 // CLOSING.
 //
 //go:norace
-func (l *Lock) spinUnqueued(deadline int64) bool {
+func (l *Lock) spinUnqueued(watch *watch) bool {
 	for backoff := uint32(1); ; {
 		if w := l.word.Load(); w&(locked|nosteal) == 0 && l.word.CompareAndSwap(w, w|locked) { // T1
 			return true
@@ -310,7 +310,8 @@ func (l *Lock) spinUnqueued(deadline int64) bool {
 		if backoff < maxBackoff {
 			backoff *= 2
 		}
-		if nanotime() > deadline {
+		if watch.late() {
+			watch.stop(tallyHere())
 			return false
 		}
 	}

@@ -54,8 +54,7 @@ func TestSizes(t *testing.T) {
 // waitOf returns a wait of the pinned caller with a node of its own.
 func waitOf(t *testing.T, l *Lock, domain uint32) *wait {
 	t.Helper()
-	now := nanotime()
-	w := &wait{lock: l, tuned: tuned(), domain: domain, now: now, deadline: now + tuned().budget, node: claim(now)}
+	w := &wait{lock: l, tuned: tuned(), domain: domain, watch: start(tuned().budget), node: claim(nanotime())}
 	if w.node == 0 {
 		t.Fatal("no node left")
 	}
@@ -138,7 +137,7 @@ func TestTransitionsOfModeQ(t *testing.T) {
 	a.enqueue()
 	b.enqueue()
 	c.enqueue()
-	node(b.node).beat.Store(beatOf(a.now) - 2*staleAfter>>10)
+	node(b.node).beat.Store(beatOf(a.now) - 2*offCPU>>10)
 	a.leave()
 	checkState(t, "N8, N9", b.node, out)
 	checkState(t, "N2", c.node, head)
@@ -155,7 +154,7 @@ func TestTransitionsOfModeQ(t *testing.T) {
 	for i := range queue {
 		queue[i] = waitOf(t, l, 0)
 		queue[i].enqueue()
-		node(queue[i].node).beat.Store(beatOf(a.now) - 2*staleAfter>>10)
+		node(queue[i].node).beat.Store(beatOf(a.now) - 2*offCPU>>10)
 	}
 	a.leave()
 	for _, w := range queue[:maxSkips] {
@@ -208,7 +207,8 @@ func TestNoNodeLeft_StillLocks(t *testing.T) {
 		t.Error("took a held lock")
 	}
 	l.word.Store(0)
-	if !l.spinUnqueued(nanotime() + tuned().budget) {
+	watch := start(tuned().budget)
+	if !l.spinUnqueued(&watch) {
 		t.Error("did not take a free lock")
 	}
 	l.UnlockPinned()

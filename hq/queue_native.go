@@ -93,7 +93,7 @@ func beatOf(now int64) uint32 { return uint32(now >> 10) }
 //
 //go:norace
 func (n *qnode) stale(now int64) bool {
-	return int32(beatOf(now)-n.beat.Load()) > staleAfter>>10
+	return int32(beatOf(now)-n.beat.Load()) > offCPU>>10
 }
 
 // follow links the node me behind prev, whose place as the tail it has taken. It

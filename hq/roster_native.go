@@ -276,14 +276,14 @@ func (w *wait) lead() (end int) {
 		switch w.await(w.up) {
 		case turn:
 			return turn
-		case late:
+		case tooLate:
 			w.tally.abandons++
 			if mutant("hq: leader keeps the cohort's place") {
 				w.handDown(0)
 			} else if !w.handDown(w.up) && !mutant("hq: empty cohort keeps its place") {
 				w.giveUp()
 			}
-			return late
+			return tooLate
 		}
 		w.up = 0
 	}

@@ -27,9 +27,9 @@ func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
 
 const (
-	clockEvery = 32        // pauses between two looks at the clock, about 1 us
-	maxBackoff = 32        // pauses between two looks of a waiter without a node
-	staleAfter = 50 * 1000 // ns since a waiter's last look at the clock
+	clockEvery = 32     // pauses between two looks at the clock, about 1 us
+	maxBackoff = 32     // pauses between two looks of a waiter without a node
+	offCPU     = 50_000 // ns between two looks at the clock that tell that the thread was off its CPU
 	sleepSlots = 64
 )
 

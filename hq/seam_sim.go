@@ -32,7 +32,7 @@ func pause(n uint32) {
 const (
 	clockEvery = 1
 	maxBackoff = 1
-	staleAfter = 50 * 1000
+	offCPU     = 50_000
 	sleepSlots = 64
 )
 

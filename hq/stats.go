@@ -1,5 +1,7 @@
 package hq
 
+import "time"
+
 // Stats is what all Locks of the process have done and are doing. Numbers of
 // different fields may be of slightly different moments. Builds that cannot pin
 // count nothing.
@@ -17,6 +19,11 @@ type Stats struct {
 	Steals          uint64 // times that the head of a queue saw others take a free lock
 	Abandons        uint64 // times that a waiter left a queue because its budget was spent
 	Skips           uint64 // times that a waiter was passed over because its thread seemed to be off its CPU
+
+	// LongestPinned is for how long a wait has kept a P from being preempted at
+	// most, as far as waits have looked at the clock, about every microsecond,
+	// without times in which the thread seems to have been off its CPU.
+	LongestPinned time.Duration
 }
 
 // ReadStats returns the counts. They are kept by P, so that counting costs a lock

@@ -2,11 +2,14 @@
 
 package hq
 
+import "time"
+
 // A tally counts what waiters on one P have done: pinned goroutines, so one at a
 // time, write plainly, and a reader of another P's tally may be a little late.
 type tally struct {
 	local, remote, steals, abandons, skips uint64
-	_                                      [88]byte
+	pinned                                 int64 // the longest pinned wait, ns
+	_                                      [80]byte
 }
 
 var tallies [maxPs]tally
@@ -15,6 +18,15 @@ var tallies [maxPs]tally
 //
 //go:norace
 func tallyOf(ref uint32) *tally { return &tallies[(ref-1)/nodesPerP] }
+
+// tallyHere returns the tally of the calling goroutine's P.
+//
+//go:norace
+func tallyHere() *tally {
+	p := pin() // the caller is pinned already: this only tells the number
+	unpin()
+	return &tallies[p%maxPs]
+}
 
 // switches counts what is rare.
 var switches struct{ inflations, deflations, exhausted atomicUint64 }
@@ -32,6 +44,7 @@ func readStats() Stats {
 		s.Steals += t.steals
 		s.Abandons += t.abandons
 		s.Skips += t.skips
+		s.LongestPinned = max(s.LongestPinned, time.Duration(t.pinned))
 	}
 	return s
 }

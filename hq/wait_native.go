@@ -12,12 +12,42 @@ type wait struct {
 	cohort *cohort // whose queue node is in; nil: it is in the lock's, and the same as up
 	roster *roster // of cohort
 
-	domain   uint32
-	starved  bool
-	now      int64 // the last look at the clock
-	deadline int64
-	tally    *tally
+	domain  uint32
+	starved bool
+	tally   *tally
+	watch
 }
+
+// A watch times a pinned wait.
+type watch struct {
+	began, now, deadline int64
+	off                  int64 // time in which the thread seems to have been off its CPU
+}
+
+// start begins a wait of at most budget.
+//
+//go:norace
+func start(budget int64) watch {
+	now := nanotime()
+	return watch{began: now, now: now, deadline: now + budget}
+}
+
+// late looks at the clock and reports whether the budget is spent.
+//
+//go:norace
+func (w *watch) late() bool {
+	now := nanotime()
+	if now-w.now > offCPU {
+		w.off += now - w.now
+	}
+	w.now = now
+	return now > w.deadline
+}
+
+// stop notes for how long the caller has kept its P, as far as it has looked.
+//
+//go:norace
+func (w *watch) stop(t *tally) { t.pinned = max(t.pinned, w.now-w.began-w.off) }
 
 // enqueue puts the node into the queue that the lock's mode asks for. It reports
 // false in mode CLOSING, where there is none.
@@ -46,7 +76,7 @@ func (w *wait) enqueue() bool {
 // The ends of await and of lead.
 const (
 	turn     = iota // the node is head
-	late            // the budget is spent; the node is as it was if it is that of a cohort, else abandoned
+	tooLate         // the budget is spent; the node is as it was if it is that of a cohort, else abandoned
 	passedBy        // the node was skipped and is no longer the caller's
 	nodeless        // there was no node for the cohort, which the caller has left
 )
@@ -69,17 +99,17 @@ func (w *wait) await(ref uint32) (end int) {
 		if i%clockEvery != 0 {
 			continue
 		}
-		w.now = nanotime()
+		late := w.late()
 		n.beat.Store(beatOf(w.now))
-		if w.now <= w.deadline {
+		if !late {
 			continue
 		}
 		if ref != w.node {
-			return late
+			return tooLate
 		}
 		if n.state.CompareAndSwap(waiting, abandoned) || mutant("hq: a head abandons") { // N3
 			w.tally.abandons++
-			return late
+			return tooLate
 		}
 	}
 }
@@ -95,7 +125,7 @@ func (w *wait) compete() bool {
 	if w.starved {
 		l.word.Or(nosteal) // T10
 	}
-	impatientAt := w.deadline - w.tuned.budget + w.tuned.patience
+	impatientAt := w.began + w.tuned.patience
 	for i, losses := 1, 0; ; i++ {
 		s := l.word.Load()
 		if s&locked == 0 {
@@ -110,8 +140,7 @@ func (w *wait) compete() bool {
 		if i%clockEvery != 0 && losses < maxLosses {
 			continue
 		}
-		w.now = nanotime()
-		if w.now > w.deadline {
+		if w.late() {
 			w.leave()
 			return false
 		}
