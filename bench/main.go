@@ -45,6 +45,7 @@ var commands = []command{
 	{"do", "Mutex.Do: functions under a lock, in batches.", &doCmd{}, nil},
 	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
 	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
+	{"spin", "hq.Lock, the lock of a bucket, beside the spin locks of the literature.", &spinCmd{}, nil},
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
 	{"all", "Everything, into one report.", &allCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
