@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hqsync/hqsync/bench/internal/futex"
 	"github.com/hqsync/hqsync/bench/internal/harness"
 	"github.com/hqsync/hqsync/bench/internal/result"
 )
@@ -34,7 +35,7 @@ func benchmark(b *testing.B, family string, specs []tableSpec) {
 
 func (c *cell) benchmark(b *testing.B, arm string) {
 	defer setProcs(c.procs)()
-	job := c.job(implementations[arm])
+	job := c.jobOf(arm)
 	tally, err := harness.RunN(job, uint64(b.N), b.ResetTimer)
 	b.StopTimer()
 	if err != nil {
@@ -70,11 +71,22 @@ func BenchmarkCondPingPong(b *testing.B)      { benchmark(b, "CondPingPong", con
 func BenchmarkWaitGroupForkJoin(b *testing.B) { benchmark(b, "WaitGroupForkJoin", waitgroupTables(0)) }
 func BenchmarkWaitGroupAddDone(b *testing.B)  { benchmark(b, "WaitGroupAddDone", waitgroupTables(0)) }
 
+func BenchmarkHashSlots(b *testing.B)  { benchmark(b, "HashSlots", hashTables(0, 1024, 0)) }
+func BenchmarkHashDesign(b *testing.B) { benchmark(b, "HashDesign", hashTables(0, 1024, 0)) }
+func BenchmarkHashKernel(b *testing.B) { benchmark(b, "HashKernel", hashTables(0, 1024, 0)) }
+func BenchmarkWake(b *testing.B)       { benchmark(b, "Wake", wakeTables(defaultCrowds)) }
+func BenchmarkWakeParallel(b *testing.B) {
+	benchmark(b, "WakeParallel", wakeParallelTables(defaultCrowds))
+}
+func BenchmarkRequeue(b *testing.B) { benchmark(b, "Requeue", requeueTables(defaultCrowds)) }
+func BenchmarkHandOff(b *testing.B) { benchmark(b, "HandOff", handoffTables(nil)) }
+
 // families are the cells that have a benchmark above.
 var families = map[string]bool{
 	"MutexUncontended": true, "Mutex": true, "MutexOversubscribed": true, "DoUncontended": true, "Do": true,
 	"RWMutexReadAlone": true, "RWMutexRead": true, "RWMutexMix": true, "RWMutexWriteAlone": true,
 	"CondBroadcast": true, "CondPingPong": true, "WaitGroupForkJoin": true, "WaitGroupAddDone": true,
+	"HashSlots": true, "HashDesign": true, "HashKernel": true, "Wake": true, "WakeParallel": true, "Requeue": true, "HandOff": true,
 }
 
 func TestEveryCell_HasABenchmark(t *testing.T) {
@@ -89,7 +101,7 @@ func TestEveryCell_HasABenchmark(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != len(families) {
+	if len(seen) != len(families) && futex.Missing() == nil {
 		t.Errorf("cells of %d families, benchmarks of %d", len(seen), len(families))
 	}
 }
@@ -101,7 +113,15 @@ func everyTable() []tableSpec {
 	specs = append(specs, rwmutexTables(0, true)...)
 	specs = append(specs, doTables(0)...)
 	specs = append(specs, condTables(0)...)
-	return append(specs, waitgroupTables(0)...)
+	specs = append(specs, waitgroupTables(0)...)
+	specs = append(specs, hashTables(0, 1024, 0)...)
+	if futex.Missing() != nil {
+		return specs
+	}
+	specs = append(specs, wakeTables(defaultCrowds)...)
+	specs = append(specs, wakeParallelTables(defaultCrowds)...)
+	specs = append(specs, requeueTables(defaultCrowds)...)
+	return append(specs, handoffTables(nil)...)
 }
 
 // TestEveryCell_DoesItsOperations: on every implementation, the asked number of them, and not in the name of another.
@@ -118,7 +138,7 @@ func TestEveryCell_DoesItsOperations(t *testing.T) {
 			}
 			for _, arm := range c.arms() {
 				restore := setProcs(c.procs)
-				tally, err := harness.RunN(c.job(implementations[arm]), 3, func() {})
+				tally, err := harness.RunN(c.jobOf(arm), 3, func() {})
 				restore()
 				if err != nil {
 					t.Fatalf("%s of %s: %v", c.name, arm, err)

@@ -74,6 +74,10 @@ type cell struct {
 
 	// prepare, if not nil, runs before each sample of an implementation, and what it returns after it.
 	prepare func(arm string) (restore func())
+	// jobs, if not nil, are what is measured instead of job, by the names of the arms. Among them are of and base, which
+	// are compared instead of sync2 and sync.
+	jobs     map[string]func() harness.Job
+	of, base string
 	// take, if not nil, takes a sample of its own instead of running a job.
 	take func(ctx context.Context, arm string, d time.Duration) (harness.Sample, error)
 }
@@ -87,7 +91,27 @@ type rowSpec struct {
 
 // arms returns the implementations to measure.
 func (c *cell) arms() []string {
-	return append([]string{result.Sync, result.Sync2, result.Again}, c.peers...)
+	of, base := c.compared()
+	return append([]string{base, of, result.Again}, c.peers...)
+}
+
+// compared returns the two arms that the cell's rows compare.
+func (c *cell) compared() (of, base string) {
+	if c.base == "" {
+		return result.Sync2, result.Sync
+	}
+	return c.of, c.base
+}
+
+// jobOf returns the job of an arm.
+func (c *cell) jobOf(arm string) harness.Job {
+	if c.jobs == nil {
+		return c.job(implementation(arm))
+	}
+	if arm == result.Again {
+		arm = c.base
+	}
+	return c.jobs[arm]()
 }
 
 // family returns the name without the parameters.
@@ -231,7 +255,7 @@ func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harne
 		return c.take(ctx, arm, o.Duration)
 	}
 	for range attempts {
-		s, err := rig.Run(ctx, c.job(implementation(arm)), o)
+		s, err := rig.Run(ctx, c.jobOf(arm), o)
 		if err != nil || s.Ops > 0 && (!o.Timed || s.Waits.Count > 0) {
 			return s, err
 		}
@@ -303,9 +327,10 @@ func (t *tableSpec) withMeans(rows []result.Row) []result.Row {
 }
 
 func (c *cell) row(spec rowSpec, measured series) result.Row {
+	of, base := c.compared()
 	row := result.Row{
 		Name: c.name, Label: c.label, Measure: spec.measure, Params: c.params, Target: spec.target,
-		Of: result.Sync2, Against: result.Sync, Samples: map[string][]float64{},
+		Of: of, Against: base, Base: c.base, Samples: map[string][]float64{},
 	}
 	if spec.against != "" {
 		row.Against = spec.against
@@ -323,8 +348,11 @@ func (c *cell) row(spec rowSpec, measured series) result.Row {
 	return row
 }
 
-// value returns what the sample says in nanoseconds.
+// value returns what the sample says.
 func value(m result.Measure, s harness.Sample) float64 {
+	if v, ok := s.Values[string(m)]; ok {
+		return v
+	}
 	switch m {
 	case result.P50:
 		return float64(s.Waits.P50)

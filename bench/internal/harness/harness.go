@@ -92,6 +92,9 @@ type Sample struct {
 	CPU    time.Duration // CPU time of the process during Span; 0 where the system does not say
 	Counts []uint64      // operations of each counting worker
 	Waits  Summary       // of a timed run
+
+	// Values are what a sample that is not a run of a job has measured, by the name of the measure.
+	Values map[string]float64
 }
 
 // stuckAfter is how long workers may take to finish after the stop before the run is given up. The longest honest

@@ -44,7 +44,7 @@ func curvesOf(rows []result.Row) []curve {
 	at := map[string]int{}
 	for _, row := range rows {
 		for _, sweep := range over {
-			if row.Mean || row.Params[sweep.param] == 0 || row.Against != result.Sync {
+			if row.Mean || row.Params[sweep.param] == 0 || row.Against != row.BaseName() {
 				continue
 			}
 			key := workOf(row)
@@ -80,7 +80,7 @@ func (c curve) plot(peers []string) result.Plot {
 	if measure == result.Rate {
 		p.Y.Name, shown = string(measure), func(ns float64) float64 { return 1e9 / ns }
 	}
-	for _, name := range append([]string{result.Sync, result.Sync2}, peers...) {
+	for _, name := range append([]string{c.rows[0].BaseName(), c.rows[0].Of}, peers...) {
 		s := result.Series{Name: name}
 		for _, row := range c.rows {
 			if e := row.Values[name]; e.N > 0 && e.Median > 0 {

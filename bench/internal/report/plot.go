@@ -40,14 +40,15 @@ const fontSize = 10
 // plotsOf returns the plots that the table's rows allow.
 func plotsOf(t result.Table) ([]plotted, error) {
 	var plots []plotted
+	of, base := compared(t)
 	for _, rows := range perMeasure(t.Rows) {
 		svg, err := dots(rows)
 		if err != nil {
 			return nil, err
 		}
 		plots = append(plots, plotted{
-			Caption: capital(fmt.Sprintf("%s: ratio to sync with its 95 %% interval; an upright bar is a target.", rows[0].Measure)),
-			Legend:  []legend{{"ours", "● sync2"}, {"sync", "○ sync against itself"}},
+			Caption: capital(fmt.Sprintf("%s: ratio to %s with its 95 %% interval; an upright bar is a target.", rows[0].Measure, base)),
+			Legend:  []legend{{"ours", "● " + of}, {"sync", "○ " + base + " against itself"}},
 			SVG:     svg,
 		})
 	}

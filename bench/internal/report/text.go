@@ -65,8 +65,8 @@ func conclusion(r *result.Result, o TextOptions) string {
 		lines = append(lines, "interrupted: the tables show the rounds that were complete")
 	}
 	if g := r.Gauge(); g.Rows > 0 {
-		lines = append(lines, fmt.Sprintf("noise gauge, sync against itself: median %.2fx, rows from %.2fx to %.2fx; %d of %d intervals hold 1.00",
-			g.Median, g.Lo, g.Hi, g.Holding, g.Rows))
+		lines = append(lines, fmt.Sprintf("noise gauge, %s against itself: median %.2fx, rows from %.2fx to %.2fx; %d of %d intervals hold 1.00",
+			gauged(r), g.Median, g.Lo, g.Hi, g.Holding, g.Rows))
 	}
 	if len(r.Tables)+len(r.Sheets) == 0 {
 		lines = append(lines, "nothing was measured to the end")
@@ -76,6 +76,20 @@ func conclusion(r *result.Result, o TextOptions) string {
 			r.Count(result.Met), r.Count(result.Noise), r.Count(result.Missed), r.Count(result.Undecided)))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// gauged is what the noise gauge of a result measures twice.
+func gauged(r *result.Result) string {
+	name := ""
+	for _, t := range r.Tables {
+		switch _, base := compared(t); name {
+		case "", base:
+			name = base
+		default:
+			return "each base"
+		}
+	}
+	return name
 }
 
 // tableText returns the cells of the table, header first.
@@ -115,9 +129,10 @@ func columnsOf(t result.Table, o TextOptions) []column {
 	} else if len(t.Rows) > 0 {
 		head = string(t.Rows[0].Measure)
 	}
+	of, base := compared(t)
 	columns = append(columns,
-		column{result.Sync, func(r *result.Row) string { return absolute(r, r.Against) }},
-		column{result.Sync2, func(r *result.Row) string { return absolute(r, r.Of) }},
+		column{base, func(r *result.Row) string { return absolute(r, r.Against, base) }},
+		column{of, func(r *result.Row) string { return absolute(r, r.Of, of) }},
 		column{head, func(r *result.Row) string { return ratio(r.Ratio) }},
 		column{"interval", func(r *result.Row) string { return interval(r.Ratio) }})
 	if o.Verdicts {
@@ -136,14 +151,32 @@ func columnsOf(t result.Table, o TextOptions) []column {
 	if o.Verdicts {
 		columns = append(columns,
 			column{"cpu", func(r *result.Row) string {
-				return ratio(stats.Estimate{Median: r.Extra["cpu ns"][result.Sync2] / r.Extra["cpu ns"][result.Sync], N: 1})
+				return ratio(stats.Estimate{Median: r.Extra["cpu ns"][r.Of] / r.Extra["cpu ns"][r.BaseName()], N: 1})
 			}},
 			column{"top half", fairness})
 	}
-	columns = append(columns, column{"sync/sync", func(r *result.Row) string {
+	columns = append(columns, column{base + "/" + base, func(r *result.Row) string {
 		return strings.TrimSpace(ratio(r.Gauge) + " " + interval(r.Gauge))
 	}})
 	return withoutEmpty(columns, t.Rows)
+}
+
+// compared names the two that the table's rows compare: "this" if it is another in each row.
+func compared(t result.Table) (of, base string) {
+	of, base = result.Sync2, result.Sync
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if i == 0 {
+			of, base = r.Of, r.BaseName()
+		}
+		if r.Of != of {
+			of = "this"
+		}
+		if r.BaseName() != base {
+			base = "other"
+		}
+	}
+	return of, base
 }
 
 func withoutEmpty(columns []column, rows []result.Row) []column {
@@ -159,19 +192,20 @@ func withoutEmpty(columns []column, rows []result.Row) []column {
 	return kept
 }
 
-// fairness is the luckier half's share with sync and sync2, of rows with more than one goroutine.
+// fairness is the luckier half's share with both that are compared, of rows with more than one goroutine.
 func fairness(r *result.Row) string {
 	top := r.Extra["top half"]
 	if r.Params["g"] < 2 || top == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s %s", share(top[result.Sync]), share(top[result.Sync2]))
+	return fmt.Sprintf("%s %s", share(top[r.BaseName()]), share(top[r.Of]))
 }
 
 // share prints a share of one without the zero before the point.
 func share(x float64) string { return strings.TrimPrefix(fmt.Sprintf("%.2f", x), "0") }
 
-func absolute(r *result.Row, name string) string {
+// absolute is the value of that name in a column of the given head.
+func absolute(r *result.Row, name, head string) string {
 	e := r.Values[name]
 	if e.N == 0 || r.Mean {
 		return ""
@@ -180,7 +214,10 @@ func absolute(r *result.Row, name string) string {
 	if r.Measure == result.Rate {
 		s = short(1e9/e.Median) + "/s"
 	}
-	if name != result.Sync && name != result.Sync2 {
+	if r.Measure == result.Bytes {
+		s = fmt.Sprintf("%.0f B", e.Median)
+	}
+	if name != head {
 		s = name + " " + s
 	}
 	return s

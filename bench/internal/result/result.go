@@ -60,9 +60,11 @@ type Row struct {
 	Samples map[string][]float64      `json:"samples"`
 	Values  map[string]stats.Estimate `json:"values"`
 
-	// Ratio is Of to Against, as Measure says; Gauge is Again to Sync; Peers are the others to Sync.
+	// Ratio is Of to Against, as Measure says; Gauge is Again to Base; Peers are the others to Base, which is Sync if it
+	// is empty.
 	Of      string                    `json:"of"`
 	Against string                    `json:"against"`
+	Base    string                    `json:"base,omitempty"`
 	Ratio   stats.Estimate            `json:"ratio"`
 	Gauge   stats.Estimate            `json:"gauge"`
 	Peers   map[string]stats.Estimate `json:"peers,omitempty"`
@@ -79,7 +81,8 @@ type Row struct {
 // A Measure is a kind of value.
 type Measure string
 
-// The measures. All values are nanoseconds: of wall time per operation of all goroutines together, or of waiting.
+// The measures. Values are nanoseconds, of wall time per operation of all goroutines together or of waiting, but for
+// Bytes.
 const (
 	Speed      Measure = "speed"      // ratio: how many times as many operations in the same time; above 1 is better
 	Throughput Measure = "throughput" // the same
@@ -89,7 +92,10 @@ const (
 	P99        Measure = "p99"
 	P999       Measure = "p99.9"
 	WaitP999   Measure = "p99.9 wait"
-	WaitMax    Measure = "max wait" // of a sample; a row's value is the median over the samples
+	WaitMax    Measure = "max wait"  // of a sample; a row's value is the median over the samples
+	WakerCPU   Measure = "waker cpu" // CPU time of the goroutine that wakes, per wake-up; ratios as of Time
+	TotalCPU   Measure = "total cpu" // CPU time of the process, per wake-up
+	Bytes      Measure = "bytes"     // of memory per goroutine
 )
 
 // Inverted reports whether a ratio divides the other implementation's value by ours.
@@ -159,14 +165,15 @@ func (t Target) judge(value float64, ratio stats.Estimate) Verdict {
 func (r *Row) Evaluate() {
 	r.Values = map[string]stats.Estimate{}
 	r.Peers = map[string]stats.Estimate{}
+	base := r.BaseName()
 	for name, samples := range r.Samples {
 		r.Values[name] = stats.Median(samples)
 		switch name {
-		case Sync, Sync2:
+		case base, r.Of:
 		case Again:
-			r.Gauge = stats.Median(r.Measure.ratios(samples, r.Samples[Sync]))
+			r.Gauge = stats.Median(r.Measure.ratios(samples, r.Samples[base]))
 		default:
-			r.Peers[name] = stats.Median(r.Measure.ratios(samples, r.Samples[Sync]))
+			r.Peers[name] = stats.Median(r.Measure.ratios(samples, r.Samples[base]))
 		}
 	}
 	r.Ratio = stats.Median(r.Measure.ratios(r.Samples[r.Of], r.Samples[r.Against]))
@@ -175,12 +182,20 @@ func (r *Row) Evaluate() {
 	}
 }
 
+// BaseName returns the name of what the gauge and the peers are compared with.
+func (r *Row) BaseName() string {
+	if r.Base == "" {
+		return Sync
+	}
+	return r.Base
+}
+
 // Mean returns the geometric mean of the rows as a row: of each round, then the median over the rounds, so that its
 // interval is of the same kind as theirs. Only rounds that all rows finished count, and implementations that all rows have.
 func Mean(rows []Row, label string, target *Target) Row {
 	first := rows[0]
 	mean := Row{
-		Name: "GeometricMean", Label: label, Measure: first.Measure, Of: first.Of, Against: first.Against,
+		Name: "GeometricMean", Label: label, Measure: first.Measure, Of: first.Of, Against: first.Against, Base: first.Base,
 		Target: target, Mean: true, Samples: map[string][]float64{},
 	}
 	for name := range first.Samples {
