@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,7 @@ import (
 func TestEachFutexCommand_Runs(t *testing.T) {
 	dir := t.TempDir()
 	for command, test := range map[string]struct{ pattern, want string }{
+		"parked":        {`waiters=1000/mutexes=1$`, "1000 on 1 mutexes"},
 		"hash":          {`slots=8192|design=|HashKernel/g=1$`, "back pointer"},
 		"wake":          {`g=8/percall=8`, "8 waiters, 8 per call"},
 		"wake-parallel": {`g=8/`, "8 waiters"},
@@ -164,5 +167,43 @@ func TestClosedPI_DoesItsSections(t *testing.T) {
 	tally, err := harness.RunN(futex.ClosedPI(4, 10, 10), 4000, func() {})
 	if err != nil || tally.Ops != 4000 {
 		t.Errorf("%d sections, %v, want 4000", tally.Ops, err)
+	}
+}
+
+// TestParked_Measures: every goroutine is parked and woken, on both sides, and each measure has a value.
+func TestParked_Measures(t *testing.T) {
+	for _, arm := range []string{result.Sync, result.Sync2, result.Again} {
+		for _, size := range []parkedSize{{2000, 1}, {2000, 70}, {2000, 2000}} {
+			all, err := park(context.Background(), arm, size, wakeAll)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone, err := park(context.Background(), arm, size, wakeAlone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone.Values[string(result.WakerCPU)] <= 0 || all.Values[string(result.Bytes)] < 1000 {
+				t.Errorf("%s, %+v: %v and %v, want CPU time, and a stack for each goroutine", arm, size, all.Values, alone.Values)
+			}
+		}
+	}
+}
+
+// TestParked_JudgesItsSize with the three targets.
+func TestParked_JudgesItsSize(t *testing.T) {
+	targets := map[result.Measure]result.Target{}
+	for _, c := range parkedTables(parkedSizes, 0)[0].cells {
+		for _, r := range c.rows {
+			if r.target != nil {
+				if c.params["waiters"] != 100_000 || c.params["mutexes"] != 10_000 {
+					t.Errorf("%s has a target", c.name)
+				}
+				targets[r.measure] = *r.target
+			}
+		}
+	}
+	want := map[result.Measure]result.Target{result.Bytes: *result.AtMost(1), result.WakerCPU: *result.AtMost(0.6), result.TotalCPU: *result.AtMost(0.95)}
+	if !maps.Equal(targets, want) {
+		t.Errorf("targets %v, want %v", targets, want)
 	}
 }

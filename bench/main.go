@@ -48,6 +48,7 @@ var commands = []command{
 	{"wake-parallel", "parking.Table: waking a crowd from several goroutines, beside the kernel's futex.", &wakeParallelCmd{}, nil},
 	{"requeue", "parking.Table: moving a crowd to another word, beside the kernel's futex.", &requeueCmd{}, nil},
 	{"handoff", "parking.Table: a lock that is handed over, beside the kernel's PI futex.", &handoffCmd{}, nil},
+	{"parked", "Goroutines that wait for mutexes: memory, and the CPU time of waking them.", &parkedCmd{}, nil},
 	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
 	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
 	{"spin", "hq.Lock, the lock of a bucket, beside the spin locks of the literature.", &spinCmd{}, nil},

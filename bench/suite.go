@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,8 @@ type cell struct {
 	of, base string
 	// take, if not nil, takes a sample of its own instead of running a job.
 	take func(ctx context.Context, arm string, d time.Duration) (harness.Sample, error)
+	// lasts is about how long such a sample takes if that is not up to d.
+	lasts time.Duration
 }
 
 // A rowSpec is one measure of a cell.
@@ -147,7 +150,7 @@ func (p *plan) options(c *cell) harness.Options {
 // cost is the time that one round of the cell is planned to take.
 func (p *plan) cost(c *cell) time.Duration {
 	o := p.options(c)
-	return (o.Duration + o.Warmup) * time.Duration(len(c.arms()))
+	return cmp.Or(c.lasts, o.Duration+o.Warmup) * time.Duration(len(c.arms()))
 }
 
 // total is the time that all cells are planned to take.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime returns the user and system time of the process so far, 0 if the system does not say.
-func cpuTime() time.Duration {
+// CPUTime returns the user and system time of the process so far, 0 if the system does not say.
+func CPUTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0

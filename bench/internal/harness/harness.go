@@ -159,7 +159,7 @@ func (r *Rig) Run(ctx context.Context, job Job, o Options) (Sample, error) {
 	err := sleep(ctx, o.Warmup)
 
 	s := Sample{}
-	cpu := cpuTime()
+	cpu := CPUTime()
 	m.phase.Store(Counting)
 	start := time.Now()
 	if err == nil {
@@ -167,7 +167,7 @@ func (r *Rig) Run(ctx context.Context, job Job, o Options) (Sample, error) {
 	}
 	m.phase.Store(Stopped)
 	s.Span = time.Since(start)
-	s.CPU = cpuTime() - cpu
+	s.CPU = CPUTime() - cpu
 
 	if e := c.wait(stuckAfter); e != nil {
 		return Sample{}, e

@@ -49,8 +49,8 @@ func TestOursIsStdWithOneImportChanged(t *testing.T) {
 			t.Errorf("%s is not %s with the import changed (%v); run go test ./internal/workload -update", copied, file, err)
 		}
 	}
-	if imports != 5 {
-		t.Errorf("%d files import sync2, want 5", imports)
+	if imports != 6 {
+		t.Errorf("%d files import sync2, want 6", imports)
 	}
 }
 

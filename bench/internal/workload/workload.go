@@ -44,6 +44,19 @@ type Set struct {
 	WaitGroupForkJoin func(n int) harness.Job
 	// WaitGroupAddDone: g goroutines share a WaitGroup and each call Add(1) and Done.
 	WaitGroupAddDone func(g int) harness.Job
+
+	// Parked: goroutines wait for mutexes that are locked, each for one, in turn.
+	Parked func(waiters, mutexes int) Parked
+}
+
+// Parked are goroutines that are to wait in Lock.
+type Parked struct {
+	// Start starts them.
+	Start func()
+	// Wake unlocks the first n mutexes, on each of which somebody waits.
+	Wake func(n int)
+	// Passed tells when all have returned from Lock that Wake has unlocked for.
+	Passed <-chan struct{}
 }
 
 // Batch is the number of operations of an uncontended loop between two looks at the meter.

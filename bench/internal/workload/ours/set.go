@@ -19,4 +19,5 @@ var Set = workload.Set{
 	CondPingPong:      condPingPong,
 	WaitGroupForkJoin: waitGroupForkJoin,
 	WaitGroupAddDone:  waitGroupAddDone,
+	Parked:            parked,
 }
