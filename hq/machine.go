@@ -24,6 +24,8 @@ var located atomicPointer[topology.Topology]
 // Locate remembers where the calling goroutine's P runs, for pinned goroutines
 // that may not ask the kernel. It does nothing where there is one domain, or where
 // asking takes no system call. Goroutines that are pinned may not call it.
+//
+//go:norace
 func Locate() {
 	if t := located.Load(); t != nil && t.NumDomains() > 1 {
 		t.Locate()

@@ -58,6 +58,8 @@ func (t *Topology) CurrentDomain() int {
 // LastDomain is CurrentDomain for callers that may not make a system call. Where
 // only the kernel tells the CPU, it is the one that the latest call of Locate, or
 // of a Current function, has found for the caller's P; 0 if there was none.
+//
+//go:norace
 func (t *Topology) LastDomain() int {
 	if len(t.domains) == 1 {
 		return 0
@@ -74,6 +76,8 @@ func (t *Topology) LastDomain() int {
 
 // Locate finds out, for LastDomain, where the caller's P is, if that takes a
 // system call and has not been found out lately.
+//
+//go:norace
 func (t *Topology) Locate() {
 	if t.places == nil {
 		remember()

@@ -61,9 +61,12 @@ func rememberedCPUNode() (cpu, node uint32, ok bool) {
 }
 
 // lastCPU returns what rememberedCPUNode returned last on the caller's P.
+//
+//go:norace
 func lastCPU() (cpu uint32, ok bool) {
 	s := perPs[callerIndex()%len(perPs)].state.Load()
 	return uint32(s & perPMask), s != 0
 }
 
+//go:norace
 func remember() { cpuNode() }

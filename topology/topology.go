@@ -264,6 +264,8 @@ func (t *Topology) Distance(from, to int) int {
 func (t *Topology) NodeOf(cpu int) int { return t.CPU(cpu).Node }
 
 // NumDomains returns the number of locality domains, at least 1.
+//
+//go:norace
 func (t *Topology) NumDomains() int { return len(t.domains) }
 
 // Domain returns domain i. 0 <= i < NumDomains.
