@@ -32,10 +32,13 @@ type variant struct {
 	args  []string
 	quick []string // more of them with -quick
 	ready func() error
+	tags  string // build tags of a binary of its own; "": this one
 }
 
-// variants has the commands of which all makes another number of sections than one, or which need something.
+// variants has the commands of which all makes another number of sections than one, or which need something. They are in
+// all even if a build like this one cannot run them itself.
 var variants = map[string][]variant{
+	"numasim": {{args: []string{"numasim"}, tags: "sim", ready: canBuild}},
 	"service": {
 		{args: []string{"service", "kv"}, quick: fewWorkers, ready: service.KV.Missing},
 		{args: []string{"service", "http"}, quick: fewWorkers, ready: service.HTTP.Missing},
@@ -55,10 +58,10 @@ func sections(without []string) ([]section, error) {
 	var all []section
 	known := map[string]bool{}
 	for _, c := range commands {
-		if _, out := notInAll[c.name]; out {
+		list, special := variants[c.name]
+		if _, out := notInAll[c.name]; out && !special {
 			continue
 		}
-		list, special := variants[c.name]
 		if !special {
 			list = []variant{{args: []string{c.name}}}
 		}
@@ -79,6 +82,32 @@ func sections(without []string) ([]section, error) {
 		return nil, usagef("-without: nothing is left to measure")
 	}
 	return all, nil
+}
+
+// canBuild returns an error that says what is missing for a binary with other tags.
+func canBuild() error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("the go command, which builds the simulator, is not installed; install Go, or leave numasim out")
+	}
+	if _, found := repository(); !found {
+		return errors.New("the simulator is built from source; run inside the repository, or leave numasim out")
+	}
+	return nil
+}
+
+// binary returns the program that runs the section, built in the scratch directory if it needs other tags.
+func (s *section) binary(ctx context.Context, scratch string) (string, error) {
+	if s.tags == "" {
+		return os.Executable()
+	}
+	root, _ := repository()
+	program := filepath.Join(scratch, "bench-"+s.tags)
+	build := exec.CommandContext(ctx, "go", "build", "-tags", s.tags, "-o", program, "./bench")
+	build.Dir = root
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build -tags %s ./bench: %w: %.500s", s.tags, err, text)
+	}
+	return program, nil
 }
 
 type allCmd struct {
@@ -168,15 +197,15 @@ func (b *bench) runSections(ctx context.Context, todo []section, dir string) (*r
 
 // runSection runs the section's command and reads what it measured, even if it failed.
 func (b *bench) runSection(ctx context.Context, s section, dir string) (*result.Result, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	scratch, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
+	program, err := s.binary(ctx, scratch)
+	if err != nil {
+		return nil, err
+	}
 	file := filepath.Join(scratch, "result.json")
 	args := append(slices.Clone(s.args), "-json", file, "-o", dir)
 	if b.Quick {
@@ -185,10 +214,10 @@ func (b *bench) runSection(ctx context.Context, s section, dir string) (*result.
 	if b.Check {
 		args = append(args, "-check")
 	}
-	if b.Samples != 0 {
+	if b.Samples != 0 && s.tags == "" {
 		args = append(args, "-samples", strconv.Itoa(b.Samples))
 	}
-	cmd := exec.CommandContext(ctx, self, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdout, cmd.Stderr = b.stdout, b.stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute

@@ -23,7 +23,8 @@ func TestAll_HasASectionForEveryCommand(t *testing.T) {
 		have[s.args[0]] = true
 	}
 	for _, c := range commands {
-		if why, out := notInAll[c.name]; have[c.name] == out {
+		_, special := variants[c.name]
+		if why, out := notInAll[c.name]; have[c.name] != (special || !out) {
 			t.Errorf("command %s: in all: %v, left out because %q", c.name, have[c.name], why)
 		}
 	}
@@ -34,6 +35,29 @@ func TestAll_HasASectionForEveryCommand(t *testing.T) {
 		if _, err := sections(bad); err == nil || !strings.Contains(err.Error(), "want some of") {
 			t.Errorf("without %v: %v, want what there is", bad, err)
 		}
+	}
+}
+
+// TestAll_BuildsWhatNeedsOtherTags with a tag that means nothing, so that little has to be compiled.
+func TestAll_BuildsWhatNeedsOtherTags(t *testing.T) {
+	if err := canBuild(); err != nil {
+		t.Skip(err)
+	}
+	s := section{"topology", variant{args: []string{"topology"}, tags: "selftest"}}
+	program, err := s.binary(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(program, "topology").CombinedOutput(); err != nil || !strings.Contains(string(out), "the caller") {
+		t.Errorf("bench topology with the tag: %v\n%s", err, out)
+	}
+	t.Chdir(t.TempDir())
+	if err := canBuild(); err == nil || !strings.Contains(err.Error(), "inside the repository") {
+		t.Errorf("outside of the repository: %v, want where to run", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if err := canBuild(); err == nil || !strings.Contains(err.Error(), "go command") {
+		t.Errorf("without Go: %v, want what to install", err)
 	}
 }
 

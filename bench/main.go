@@ -329,18 +329,29 @@ func tryToWrite(name string) error {
 
 // defaultOut is bench/out of the repository around the current directory; without one, of the current directory.
 func defaultOut() string {
+	inside := filepath.Join("bench", "out")
+	root, found := repository()
+	if !found {
+		return inside
+	}
+	whole := filepath.Join(root, inside)
+	if here, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(here, whole); err == nil {
+			return short
+		}
+	}
+	return whole
+}
+
+// repository returns the root of the repository around the current directory.
+func repository() (root string, found bool) {
 	dir, err := os.Getwd()
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, e := os.Stat(filepath.Join(dir, "go.work")); e == nil {
-			if here, e := os.Getwd(); e == nil {
-				if short, e := filepath.Rel(here, filepath.Join(dir, "bench", "out")); e == nil {
-					return short
-				}
-			}
-			return filepath.Join(dir, "bench", "out")
+			return dir, true
 		}
 	}
-	return filepath.Join("bench", "out")
+	return "", false
 }
 
 func (o output) write(r *result.Result) error {
