@@ -91,6 +91,7 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"all", "-without", "nonesuch"}, "-without nonesuch"},
 		{[]string{"service"}, "kv"},
 		{[]string{"service", "kv", "-workers", "0"}, "-workers 0"},
+		{[]string{"service", "kv", "-d", "1ms"}, "-d 1ms"},
 		{[]string{"torture", "-lock", "nonesuch"}, "busted"},
 		{[]string{"torture", "-without", "nonesuch"}, "affinity"},
 		{[]string{"torture", "-patience", "1ns"}, "-patience 1ns"},

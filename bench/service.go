@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -89,11 +90,13 @@ func (f *serviceFlags) run(b *bench, name, title string, kind *service.Kind) err
 	if err := kind.Missing(); err != nil {
 		return usageError{err}
 	}
-	if b.D == 0 {
+	switch {
+	case b.D == 0 && b.Quick:
+		b.D = max(400*time.Millisecond, kind.Shortest)
+	case b.D == 0:
 		b.D = time.Second
-		if b.Quick {
-			b.D = 400 * time.Millisecond
-		}
+	case b.D < kind.Shortest:
+		return usagef("-d %v: want %v or more for %s", b.D, kind.Shortest, kind.Generator)
 	}
 	return b.run(name, func(procs int) []tableSpec { return []tableSpec{serviceTable(name, title, workers, procs, kind)} })
 }
@@ -123,7 +126,7 @@ func serviceTable(name, title string, workers []int, procs int, kind *service.Ki
 	return t
 }
 
-// serve takes a sample: a fresh server, and its generator once.
+// serve takes a sample: a fresh server, and its generator once; again, for longer, if it got no answer at all.
 func serve(ctx context.Context, kind *service.Kind, arm string, workers int, d time.Duration) (harness.Sample, error) {
 	s, err := kind.Start(serviceLocks[arm])
 	if err != nil {
@@ -131,6 +134,10 @@ func serve(ctx context.Context, kind *service.Kind, arm string, workers int, d t
 	}
 	defer s.Close()
 	l, err := kind.Drive(ctx, s, workers, d)
+	for again := 1; errors.Is(err, service.ErrNothing) && again < attempts; again++ {
+		d = 2 * max(d, kind.Shortest)
+		l, err = kind.Drive(ctx, s, workers, d)
+	}
 	if err != nil {
 		return harness.Sample{}, err
 	}

@@ -23,6 +23,7 @@ const wrk = "wrk"
 var HTTP = Kind{
 	Generator: wrk,
 	Install:   "apt-get install wrk, or leave service http out",
+	Shortest:  shortestWrk,
 	Start:     startHTTP,
 	Drive:     driveHTTP,
 }
@@ -96,7 +97,7 @@ const wrkScript = `done = function(summary, latency, requests)
 end
 `
 
-// shortestWrk is the shortest time that wrk can run.
+// shortestWrk is the shortest time that wrk can run: it counts in seconds.
 const shortestWrk = time.Second
 
 func driveHTTP(ctx context.Context, s *Server, workers int, d time.Duration) (Load, error) {
@@ -136,7 +137,7 @@ func parseWrk(out string) (Load, error) {
 		return Load{}, fmt.Errorf("bench: %s reports errors: connect %d, read %d, write %d, status %d, timeout %d", wrk, e[0], e[1], e[2], e[3], e[4])
 	}
 	if l.Requests == 0 || took <= 0 || p50 <= 0 {
-		return Load{}, fmt.Errorf("%w: nothing was served: %.300s", errOutput, line)
+		return Load{}, fmt.Errorf("%w: %.100s", ErrNothing, line)
 	}
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	l.Span, l.P50, l.P99, l.P999, l.Max = us(took), us(p50), us(p99), us(p999), us(most)

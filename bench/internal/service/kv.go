@@ -27,6 +27,7 @@ const redisBenchmark = "redis-benchmark"
 var KV = Kind{
 	Generator: redisBenchmark,
 	Install:   "apt-get install redis-tools, or leave service kv out",
+	Shortest:  10 * time.Millisecond,
 	Start:     startKV,
 	Drive:     driveKV,
 }

@@ -56,8 +56,9 @@ type Load struct {
 
 // A Kind is a server with its generator.
 type Kind struct {
-	Generator string // the command
-	Install   string // how to get it
+	Generator string        // the command
+	Install   string        // how to get it
+	Shortest  time.Duration // sample
 	Start     func(Locks) (*Server, error)
 	// Drive loads the server through that many connections for about that time.
 	Drive func(ctx context.Context, s *Server, workers int, d time.Duration) (Load, error)
@@ -95,6 +96,9 @@ func generate(ctx context.Context, d time.Duration, name string, args ...string)
 	}
 	return out.String(), nil
 }
+
+// ErrNothing: not one request was answered. On a busy machine a longer sample may help.
+var ErrNothing = errors.New("bench: nothing was served")
 
 // errOutput: the generator's version is not one that this package can read.
 var errOutput = errors.New("bench: cannot read the generator's output")
