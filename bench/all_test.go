@@ -102,7 +102,7 @@ func TestAll_MakesOneReport(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "all.html"))
-	if err != nil || strings.Count(string(page), "<article ") != 2 || !strings.Contains(string(page), "<nav>") {
+	if err != nil || strings.Count(string(page), "<article ") != 2 || !strings.Contains(string(page), `class="overview"`) {
 		t.Errorf("all.html: %v, want two articles and a way to them", err)
 	}
 }

@@ -99,7 +99,10 @@ const layoutOf = `(() => {
     const size = e => { const b = e.getBoundingClientRect(); return [b.width, b.height]; };
     const inside = e => { const b = e.getBoundingClientRect(); return b.left >= box.left - 1 && b.right <= box.right + 1 && b.top >= box.top - 1 && b.bottom <= box.bottom + 1; };
     const texts = [...svg.querySelectorAll("text")];
+    const boxes = texts.map(e => e.getBoundingClientRect());
+    const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
     return {
+      covered: texts.filter((e, i) => boxes.some((b, j) => j < i && over(b, boxes[i]))).map(e => e.textContent),
       width: box.width, height: box.height,
       drawn: [...svg.querySelectorAll("path")].filter(e => { const [w, h] = size(e); return w > 0 || h > 0; }).length,
       labels: texts.length,
@@ -126,7 +129,7 @@ type pageLayout struct {
 	Plots []struct {
 		Width, Height, Smallest float64
 		Drawn, Labels           int
-		Outside                 []string
+		Outside, Covered        []string
 	}
 	Cut, Twice []string
 }
@@ -212,8 +215,8 @@ func checkLayout(t *testing.T, name string, l pageLayout) {
 		if p.Width < 250 || p.Height < 50 || p.Drawn < 4 || p.Labels < 2 {
 			t.Errorf("%s: plot %d is not drawn: %+v", name, i, p)
 		}
-		if len(p.Outside) > 0 || p.Smallest < smallestLabel {
-			t.Errorf("%s: labels of plot %d cannot be read: outside are %q, the smallest is %v px high", name, i, p.Outside, p.Smallest)
+		if len(p.Outside)+len(p.Covered) > 0 || p.Smallest < smallestLabel {
+			t.Errorf("%s: labels of plot %d cannot be read: outside are %q, over others %q, the smallest is %v px high", name, i, p.Outside, p.Covered, p.Smallest)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"time"
 
 	"github.com/hqsync/hqsync/bench/internal/result"
 )
@@ -56,6 +57,24 @@ type part struct {
 	Method     string
 	Conclusion string
 	Sections   []section
+}
+
+// Overview is what the part comes to, in columns: targets, the noise gauge, time.
+func (p part) Overview() []pageCell {
+	count := func(v result.Verdict) string {
+		if n := p.Result.Count(v); n > 0 {
+			return fmt.Sprint(n)
+		}
+		return ""
+	}
+	gauge := ""
+	if g := p.Result.Gauge(); g.Rows > 0 {
+		gauge = fmt.Sprintf("%.2fx", g.Median)
+	}
+	took := time.Duration(p.Result.Seconds * float64(time.Second)).Round(time.Second)
+	return []pageCell{
+		{"met", count(result.Met)}, {"within noise", count(result.Noise)}, {"missed", count(result.Missed)}, {"sync/sync", gauge}, {"took", took.String()},
+	}
 }
 
 // add adds a section, whose id is then unique in the page.
