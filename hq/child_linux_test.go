@@ -1,0 +1,136 @@
+//go:build gc && go1.26 && !go1.28 && (amd64 || arm64) && !purego
+
+package hq
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hqsync/hqsync/internal/race"
+)
+
+// childEnv makes this test binary a child that does what its value says.
+const childEnv = "HQSYNC_HQ_CHILD"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childEnv) {
+	case "":
+		os.Exit(m.Run())
+	case "tunables":
+		Load()
+		fmt.Printf("%d domains, local %d, budget %v\n", realDomains(), CurrentTunables().Local, CurrentTunables().Budget)
+	case "no system calls":
+		withoutSystemCalls()
+	}
+}
+
+// child runs this binary, behind the command in HQSYNC_EXEC if the binary is for
+// another machine than this one, and returns what it prints.
+func child(t *testing.T, what string, environment ...string) (output string, err error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := append(strings.Fields(os.Getenv("HQSYNC_EXEC")), self)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = append(append(os.Environ(), environment...), childEnv+"="+what)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestEnvironment(t *testing.T) {
+	out, err := child(t, "tunables", "SYNC2=topology=3x2,hq.local=7,hq.budget=25us")
+	if want := "3 domains, local 7, budget 25µs\n"; err != nil || out != want {
+		t.Errorf("printed %q, %v, want %q", out, err, want)
+	}
+	if out, err = child(t, "tunables", "SYNC2=topology=3x2,domains=none"); !strings.HasPrefix(out, "1 domains, local 128,") || err != nil {
+		t.Errorf("printed %q, %v", out, err)
+	}
+}
+
+// A thread that has entered strict seccomp mode is killed at its next system call
+// but for a few that Go does not use to wait. It takes a contended lock many
+// times, in both modes, pinned all the time.
+func TestPinnedWaitsMakeNoSystemCall(t *testing.T) {
+	if os.Getenv("HQSYNC_EXEC") != "" {
+		t.Skip("the emulator makes system calls of its own")
+	}
+	if race.Enabled {
+		t.Skip("the race detector makes system calls of its own")
+	}
+	if _, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
+		t.Skipf("no seccomp here: %v", err)
+	}
+	if out, err := child(t, "no system calls", "SYNC2=topology=2x4"); err != nil || !strings.HasSuffix(out, "done\n") {
+		t.Errorf("the child printed %q and ended with %v", out, err)
+	}
+	// The same with a system call in the section, to see that it would be noticed.
+	if out, err := child(t, "no system calls", "SYNC2=topology=2x4", "HQSYNC_HQ_BREAK=1"); err == nil {
+		t.Errorf("a system call was not noticed: the child printed %q", out)
+	}
+}
+
+func withoutSystemCalls() {
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(8)
+	Load()
+	u := defaults
+	u.Budget, u.HandOvers, u.Crossings, u.Streak, u.Votes = time.Second, 0, 0, 0, 1 // nobody sleeps
+	if err := SetTunables(u); err != nil {
+		panic(err)
+	}
+	breaks, patience := os.Getenv("HQSYNC_HQ_BREAK") != "", 20*time.Second
+	if breaks {
+		patience = time.Second
+	}
+	l := new(Lock)
+	var taken, stop atomic.Uint32
+	for range 3 {
+		go func() {
+			for stop.Load() == 0 {
+				l.Lock()
+				pause(50)
+				l.Unlock()
+			}
+		}()
+	}
+	go func() {
+		runtime.LockOSThread()
+		pin()
+		if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_STRICT, 0, 0, 0); err != nil {
+			panic(err)
+		}
+		for range 2000 {
+			l.LockPinned()
+			pause(5)
+			l.UnlockPinned()
+			if breaks {
+				unix.Getpid()
+			}
+			taken.Add(1)
+		}
+		for { // neither unpin nor end without a system call
+		}
+	}()
+	for begin := time.Now(); taken.Load() < 2000; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > patience {
+			fmt.Printf("the lock was taken %d times\n", taken.Load())
+			unix.Exit(1)
+		}
+	}
+	fmt.Println("done")
+	unix.Exit(0)
+}
