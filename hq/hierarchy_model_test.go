@@ -5,6 +5,7 @@ package hq
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 // A crowd is a program: goroutines, each on a P of its own, that use two locks.
 type crowd struct {
 	name    string
-	scripts []string // one for each goroutine: a, b lock and unlock that lock; x forbids mode HQ of lock a
+	scripts []string // one for each goroutine: a, b lock and unlock that lock; t tries lock a; x forbids mode HQ of it
 	domains []int    // of each goroutine
 	begin   string   // HQ: lock a is in mode HQ; queue: whoever comes first to a lock has to queue, in mode Q
 	tuning  tuning
@@ -51,11 +52,12 @@ type model struct {
 	locks   [2]*Lock
 	inside  [2]int
 	entered [2]int
+	tried   int       // in vain
 	before  [2]uint32 // words at the last look
 }
 
 func (m *model) setup() {
-	m.inside, m.entered = [2]int{}, [2]int{}
+	m.inside, m.entered, m.tried = [2]int{}, [2]int{}, 0
 	simRosters, simNodes = m.crowd.rosters, m.crowd.nodes
 	inForce.Store(&m.crowd.tuning)
 	ResetForSim()
@@ -97,7 +99,14 @@ func (m *model) run(script string) {
 			continue
 		}
 		i := int(op - 'a')
-		m.locks[i].Lock()
+		if op == 't' {
+			if i = 0; !m.locks[i].TryLock() {
+				m.tried++
+				continue
+			}
+		} else {
+			m.locks[i].Lock()
+		}
 		sim.MustPinned("the section")
 		m.inside[i]++
 		sim.Assert(m.inside[i] == 1, "two owners")
@@ -231,13 +240,17 @@ func (m *model) final() error {
 	forbidden := false
 	for _, s := range m.crowd.scripts {
 		for _, op := range s {
-			if op == 'x' {
+			switch op {
+			case 'x':
 				forbidden = true
-			} else {
+			case 't':
+				want[0]++
+			default:
 				want[op-'a']++
 			}
 		}
 	}
+	want[0] -= m.tried
 	var bound uint64
 	for i, l := range m.locks {
 		w := l.word.Load()
@@ -277,7 +290,7 @@ func (c crowd) program() (sim.Program, sim.Options) {
 		c.nodes = nodesPerP
 	}
 	m := &model{crowd: c}
-	p := sim.Program{Name: c.name, Setup: m.setup, Check: m.check, Final: m.final}
+	p := sim.Program{Name: c.name, Setup: m.setup, Check: m.check, Watch: sawWrite, Final: m.final}
 	for _, s := range c.scripts {
 		p.Threads = append(p.Threads, func() { m.run(s) })
 	}
@@ -373,17 +386,11 @@ var hqMutants = []struct {
 
 func TestMutants(t *testing.T) {
 	defer backToReality()
-	killed := 0
-	for _, m := range hqMutants {
+	var faults []sim.Fault
+	for _, m := range append(slices.Clone(qMutants), hqMutants...) {
 		p, o := m.crowd.program()
-		o.Mutant, o.Time, o.Budget = m.name, 2*time.Minute, 50_000
-		r := sim.Explore(p, o)
-		if r.Failure == nil {
-			t.Errorf("%s survived: %s", m.name, r)
-			continue
-		}
-		killed++
-		t.Logf("%s: %s", m.name, r)
+		o.Budget = 50_000
+		faults = append(faults, sim.Fault{Mutant: m.name, Program: p, Options: o})
 	}
-	t.Logf("mutants: %d killed, %d survived", killed, len(hqMutants)-killed)
+	sim.RunFaults(t, faults)
 }

@@ -171,7 +171,7 @@ func (l *Lock) TryLockPinned() bool {
 //go:norace
 func (l *Lock) UnlockPinned() {
 	race.Release(unsafe.Pointer(l))
-	if w := l.word.Add(^uint32(0)); w&(locked|parked) != 0 { // T2
+	if w := minusOne(&l.word); w&(locked|parked) != 0 { // T2
 		l.unlockSlow(w)
 	}
 }
@@ -281,7 +281,7 @@ func (l *Lock) spinQueued(begin int64) bool {
 	w.tally = tallyOf(w.node)
 	w.starved = w.began-begin > starving
 	if !w.enqueue() {
-		node(w.node).state.Store(free) // it never was in a queue
+		node(w.node).state.Store(free) // N12
 		return l.spinUnqueued(&w.watch)
 	}
 	end := w.await(w.node)

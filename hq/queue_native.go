@@ -19,6 +19,7 @@
 //	N9  skipped -> out        CAS    the promoter that unlinked it
 //	N10 skipped -> abandoned  CAS    holder: N5 will follow
 //	N11 out -> free           store  holder
+//	N12 waiting -> free       store  owner that found mode CLOSING: the node never was in a queue
 //
 // A node's holder is its owner, who claimed it, except that the node which
 // stands for a cohort has the leader for its holder, whoever that is.
@@ -104,7 +105,7 @@ func follow(prev, me uint32) {
 	n := node(me)
 	if prev != 0 {
 		p := node(prev)
-		if p.next.Swap(me) != left {
+		if p.next.Swap(me) != left || mutant("hq: successor of one that left waits") {
 			return
 		}
 		if !mutant("hq: no baton from a predecessor that left") {
@@ -161,7 +162,7 @@ func (w *wait) pass(c *cohort, ref uint32, b baton) bool {
 		case skips < maxSkips && s.stale(w.now) && s.state.CompareAndSwap(waiting, skipped): // N8
 			skips++
 			w.tally.skips++
-		case s.state.CompareAndSwap(waiting, head): // N2
+		case s.state.CompareAndSwap(waiting, head) && !mutant("hq: promotes two"): // N2
 			return true
 		}
 		ref = next

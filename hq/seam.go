@@ -43,6 +43,8 @@ func here() uint32 { return realHere() }
 // of the model checker.
 func mutant(string) bool { return false }
 
+func minusOne(w *atomicUint32) uint32 { return w.Add(^uint32(0)) }
+
 // slotNumber spreads locks over the sleep slots by the bucket that they are the
 // first word of: 64 bytes apart.
 func slotNumber(addr uintptr) uintptr { return addr / 64 % sleepSlots }

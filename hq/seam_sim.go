@@ -61,6 +61,14 @@ func here() uint32 {
 
 func mutant(name string) bool { return sim.Mutant(name) }
 
+func minusOne(w *atomicUint32) uint32 {
+	if mutant("hq: unlock in two halves") {
+		w.Store(w.Load() - 1)
+		return w.Load()
+	}
+	return w.Add(^uint32(0))
+}
+
 // slotNumber is the same for all: addresses differ from schedule to schedule.
 func slotNumber(addr uintptr) uintptr {
 	if sim.Running() {

@@ -40,8 +40,12 @@ func (l *Lock) sleep() {
 	slot.push(s)
 	for {
 		w := l.word.Load()
-		if w&locked == 0 {
+		if w&locked == 0 && !mutant("hq: sleeps though it is free") {
 			if slot.wakeAll(s) {
+				s.parker.Leave()
+				return
+			}
+			if mutant("hq: leaves though it was taken") {
 				s.parker.Leave()
 				return
 			}
@@ -61,6 +65,11 @@ func (l *Lock) sleep() {
 func (l *Lock) unlockSlow(w uint32) {
 	if w&locked != 0 {
 		rt.Throw("hq: unlock of unlocked lock")
+	}
+	if mutant("hq: sleepers told before parked is clear") {
+		l.slotOf().wakeAll(nil)
+		l.word.And(^uint32(parked))
+		return
 	}
 	l.word.And(^uint32(parked)) // T13, before the stack is taken: see I5
 	l.slotOf().wakeAll(nil)

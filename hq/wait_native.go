@@ -158,7 +158,8 @@ func (w *wait) compete() bool {
 //go:norace
 func (w *wait) take(s uint32) bool {
 	l := w.lock
-	if s>>refShift == w.up && (s&modeMask == modeQ || mutant("hq: roster taken for a tail")) {
+	last := s>>refShift == w.up || mutant("hq: nobody is behind the head")
+	if last && (s&modeMask == modeQ || mutant("hq: roster taken for a tail")) {
 		if !l.word.CompareAndSwap(s, s&^(refMask|nosteal)|locked) { // T7, T11
 			return false
 		}

@@ -50,28 +50,10 @@ func programNamed(t *testing.T, name string, threads int) sim.Program {
 }
 
 func TestMutants(t *testing.T) {
-	killed, atOnce := 0, 0
+	var faults []sim.Fault
 	for _, m := range mutants {
-		p := programNamed(t, m.program, m.threads)
-		o := sim.Options{Memory: sim.TSO, Strategy: m.strategy, Budget: 300_000, Mutant: m.name}
-		r := sim.Explore(p, o)
-		if r.Failure == nil {
-			t.Errorf("%s survived: %s", m.name, r)
-			continue
-		}
-		o.Mutant, o.Budget = "", r.Schedules
-		if r := sim.Explore(p, o); r.Failure != nil {
-			t.Errorf("%s: the program fails without it too: %s", m.name, r)
-		}
-		killed++
-		t.Logf("%s killed: %s", m.name, r)
-		if r.Schedules == 1 {
-			atOnce++
-		}
+		faults = append(faults, sim.Fault{Mutant: m.name, Program: programNamed(t, m.program, m.threads),
+			Options: sim.Options{Memory: sim.TSO, Strategy: m.strategy, Budget: 300_000}})
 	}
-	if atOnce == len(mutants) {
-		t.Error("one schedule kills them all: no exploration is needed to find such faults")
-	}
-	t.Logf("with one schedule: %d killed, %d survived", atOnce, len(mutants)-atOnce)
-	t.Logf("mutants: %d killed, %d survived", killed, len(mutants)-killed)
+	sim.RunFaults(t, faults)
 }

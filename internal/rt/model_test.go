@@ -241,25 +241,16 @@ func TestMutants(t *testing.T) {
 		{"rt: kick after the signal", "park, kick in vain", true},
 		{"rt: re-arm overwrites", "park, kick in vain", false},
 	}
-	killed, atOnce := 0, 0
+	var faults []sim.Fault
+	all := programs()
 	for _, m := range mutants {
-		simPortable = m.portable
-		all := programs()
 		p := all[slices.IndexFunc(all, func(p sim.Program) bool { return p.Name == m.program })]
-		r := sim.Explore(p, sim.Options{Strategy: sim.Exhaustive(2), Mutant: m.name})
-		if r.Failure == nil {
-			t.Errorf("%s survived: %s", m.name, r)
-			continue
+		setup := p.Setup
+		p.Setup = func() {
+			simPortable = m.portable
+			setup()
 		}
-		t.Logf("%s killed: %s", m.name, r)
-		killed++
-		if r.Schedules == 1 {
-			atOnce++
-		}
+		faults = append(faults, sim.Fault{Mutant: m.name, Program: p})
 	}
-	if atOnce == len(mutants) {
-		t.Error("one schedule kills them all: no exploration is needed to find such faults")
-	}
-	t.Logf("with one schedule: %d killed, %d survived", atOnce, len(mutants)-atOnce)
-	t.Logf("mutants: %d killed, %d survived", killed, len(mutants)-killed)
+	sim.RunFaults(t, faults)
 }

@@ -101,7 +101,7 @@
 //
 // A fault is a branch in the code under test: if mutant("re-arm forgotten") { return }. Options.Mutant says which
 // one is present in a run; an exploration that never asked for it (all of it, or 1000 schedules) panics, so that a
-// misspelt name does not pass for a fault that survives. In the default build mutant is a function that returns
+// misspelt name does not pass for a fault that survives. [RunFaults] is the body of a TestMutants. In the default build mutant is a function that returns
 // false, inlines, and takes the branch with it.
 //
 // # Strategies
