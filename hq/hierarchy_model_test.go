@@ -53,11 +53,13 @@ type model struct {
 	inside  [2]int
 	entered [2]int
 	tried   int       // in vain
+	order   []int     // of sections, by P
 	before  [2]uint32 // words at the last look
 }
 
 func (m *model) setup() {
 	m.inside, m.entered, m.tried = [2]int{}, [2]int{}, 0
+	m.order = m.order[:0]
 	simRosters, simNodes = m.crowd.rosters, m.crowd.nodes
 	inForce.Store(&m.crowd.tuning)
 	ResetForSim()
@@ -112,6 +114,7 @@ func (m *model) run(script string) {
 		sim.Assert(m.inside[i] == 1, "two owners")
 		sim.Step("in the section")
 		m.entered[i]++
+		m.order = append(m.order, sim.CPU())
 		m.inside[i]--
 		m.locks[i].Unlock()
 	}
@@ -234,6 +237,11 @@ func (m *model) checkQueues() error {
 	return nil
 }
 
+// outcome tells final states apart: in which order sections ran, and what became of the locks.
+func (m *model) outcome() string {
+	return fmt.Sprint(m.order, m.locks[0].word.Load(), m.locks[1].word.Load())
+}
+
 // final is what must hold when all goroutines have ended.
 func (m *model) final() error {
 	var want [2]int
@@ -290,7 +298,7 @@ func (c crowd) program() (sim.Program, sim.Options) {
 		c.nodes = nodesPerP
 	}
 	m := &model{crowd: c}
-	p := sim.Program{Name: c.name, Setup: m.setup, Check: m.check, Watch: sawWrite, Final: m.final}
+	p := sim.Program{Name: c.name, Setup: m.setup, Check: m.check, Watch: sawWrite, Final: m.final, Outcome: m.outcome}
 	for _, s := range c.scripts {
 		p.Threads = append(p.Threads, func() { m.run(s) })
 	}

@@ -195,3 +195,25 @@ var qMutants = []struct {
 	{"hq: promotes two", queued("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
 	{"hq: successor of one that left waits", queued("queue", noTime, sim.Exhaustive(2), "aa", "aa")},
 }
+
+// The reduction changes no outcome of shipped code, and no verdict on a seeded fault.
+func TestModelQ_ReductionIsSound(t *testing.T) {
+	defer backToReality()
+	for _, c := range []struct {
+		crowd  crowd
+		mutant string
+	}{
+		{inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa"), ""},
+		{inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa"), "hq: unlock in two halves"},
+		{inModeQ("sleep", 1, sim.Exhaustive(1), "aa", "aa"), ""},
+		{queued("queue", noTime, sim.Exhaustive(1), "aa", "aa"), ""},
+		{queued("queue, three", noTime, sim.Exhaustive(1), "a", "a", "a"), ""},
+		{queued("queue", noTime, sim.Exhaustive(2), "aa", "aa"), "hq: successor of one that left waits"},
+	} {
+		t.Run(c.crowd.name+"/"+c.mutant, func(t *testing.T) {
+			p, o := c.crowd.program()
+			o.Mutant = c.mutant
+			sim.CompareReduction(t, p, o)
+		})
+	}
+}

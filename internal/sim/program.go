@@ -184,3 +184,25 @@ func Run(t TB, p Program, o Options) Result {
 	t.Logf("sim: %s", r)
 	return r
 }
+
+// CompareReduction fails the test unless the reduction of o, and none, lead to the same: to the same set of outcomes, or to a
+// failure of the same kind with as few preemptions. The program needs an Outcome that tells its final states apart.
+func CompareReduction(t TB, p Program, o Options) {
+	t.Helper()
+	if p.Outcome == nil {
+		t.Fatalf("program %q has no Outcome", p.Name)
+	}
+	with := Explore(p, o)
+	o.Reduce = NoReduction
+	without := Explore(p, o)
+	t.Logf("%s; without reduction: %d schedules; %d outcomes", with, without.Schedules, len(without.Outcomes))
+	f, g := with.Failure, without.Failure
+	switch {
+	case f == nil && g == nil && (!with.Exhausted || !without.Exhausted):
+		t.Fatalf("not exhausted: %s\n%s", with, without)
+	case f == nil && g == nil && slices.Equal(with.OutcomeSet(), without.OutcomeSet()):
+	case f != nil && g != nil && f.Kind == g.Kind && f.Preemptions == g.Preemptions:
+	default:
+		t.Fatalf("with reduction %s, outcomes\n%q\nwithout %s\n%q", with, with.OutcomeSet(), without, without.OutcomeSet())
+	}
+}
