@@ -4,9 +4,7 @@ package sync2
 
 import (
 	"math/bits"
-	"runtime"
 
-	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/parking"
 )
@@ -79,18 +77,4 @@ func overdue(m *Mutex, waited int64) bool {
 	}
 	last.Store(now)
 	return true
-}
-
-// processors is GOMAXPROCS, or the number of CPUs if that is less, as it was in
-// the last 10 ms: to ask the runtime takes its scheduler's lock.
-var processors, processorsRead atomicUint64
-
-// parallel reports whether the owner of a mutex may be running while a contender
-// looks at it.
-func parallel() bool {
-	if now := asm.Ticks(); now-processorsRead.Load() > 10_000*asm.TicksPerMicrosecond() {
-		processorsRead.Store(now)
-		processors.Store(uint64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
-	}
-	return processors.Load() > 1
 }

@@ -95,9 +95,9 @@
 //
 // # Progress and fairness
 //
-// Newcomers barge. A contender tries rarely: an owner of short sections then runs
-// at full speed in turns of a few microseconds, where more tries would only move
-// the cache line to and fro. A waiter that was woken and lost goes back to the front.
+// Newcomers barge. A contender who finds that the sections are short tries rarely:
+// owners then run at full speed in turns of a few microseconds, where more tries
+// would only move the cache line to and fro (spin.go). A waiter that was woken and lost goes back to the front.
 // Once it has waited for 1 ms, as long as package sync, the next unlock that wakes
 // hands the mutex over and yields its P to it, but not more often than once in a
 // slice (Tunables.Slice).
@@ -253,9 +253,9 @@ func (m *Mutex) unlockContended(t uint32) {
 
 // A contender is the state of one call of lockSlow.
 type contender struct {
-	awake bool  // this goroutine holds awake
-	duty  bool  // this goroutine owes a wake-up: see above
-	looks uint8 // at the locked mutex since it last parked
+	awake bool // this goroutine holds awake
+	duty  bool // this goroutine owes a wake-up: see above
+	spin
 	since int64 // when it first parked, in monotonic ns; 0 = not yet
 	ticks int64 // the same in cputicks
 }
@@ -284,6 +284,7 @@ func (m *Mutex) rest(c *contender) bool {
 
 // settle ends what c owes and holds now that it owns m, but for what T2 has paid.
 func (m *Mutex) settle(c *contender) {
+	noteTaken(m)
 	if m.rest(c) {
 		m.state.Or(mutexParked) // T15
 	}
@@ -315,7 +316,7 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 				m.settle(c)
 				return true
 			}
-		case c.looks < looksMost && parallel():
+		case c.patient(m):
 			if m.linger(c) {
 				m.settle(c)
 				return true
@@ -346,11 +347,10 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 	}
 }
 
-// linger waits a little and then tries to take m without a look at it, which
-// would cost another trip of the cache line.
+// linger waits and then tries to take m without a look at it, which would cost
+// another trip of the cache line.
 func (m *Mutex) linger(c *contender) bool {
-	c.looks++
-	pauseFor(spinLimit() / looksMost)
+	pauseFor(c.pause)
 	return m.state.CompareAndSwap(0, c.pay(mutexLocked)) // T2
 }
 
@@ -403,7 +403,7 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 	case parking.Invalid:
 		return retry // the duty, if any, is still ours
 	case parking.Unparked:
-		c.awake, c.looks, c.since = r.Token != wokenPlain, 0, r.Since
+		c.awake, c.spin, c.since = r.Token != wokenPlain, spin{}, r.Since
 		if r.Token == handedOff {
 			m.settle(c)
 			return acquired

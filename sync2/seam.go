@@ -25,9 +25,6 @@ func spawn(f func())     { go f() }
 
 func now() time.Time { return time.Now() }
 
-// looksMost is how often a contender tries a locked mutex before it parks.
-const looksMost = 4
-
 // pauseFor waits for d ns, or less if there is no clock of ns, or one that stands
 // still: the portable one does in a bubble of testing/synctest.
 func pauseFor(d int64) {

@@ -30,10 +30,21 @@ func spawn(f func())     { sim.Go(f) }
 
 func pause(uint32) { pauseFor(0) }
 
-// A contender looks or does not, in some schedule each.
-const looksMost = 1
+// A spin is one try, or none, in some schedule each.
+type spin struct {
+	pause int64
+	tried bool
+}
 
-func parallel() bool { return sim.Running() && sim.Choose(2) == 1 }
+func (s *spin) patient(*Mutex) bool {
+	if s.tried || !sim.Running() {
+		return false
+	}
+	s.tried = true
+	return sim.Choose(2) == 1
+}
+
+func noteTaken(*Mutex) {}
 
 func pauseFor(int64) {
 	if sim.Running() {

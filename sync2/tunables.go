@@ -22,8 +22,10 @@ type Tunables struct {
 	// make long waits rarer and throughput lower.
 	Slice time.Duration
 
-	// Spin is how long a goroutine waits at a locked mutex, with four tries in that
-	// time, before it parks: 0 to 1s, by default 6us. With one P it parks at once.
+	// Spin is how long a goroutine waits at a locked mutex, with a few tries in that
+	// time, before it parks: 0 to 1s, by default 6us. It waits up to twice as long
+	// if the sections are short, less if others wait for its P, and not at all if
+	// there is only one P.
 	Spin time.Duration
 
 	// Batch is how many requests have to wait for the goroutine that leaves
