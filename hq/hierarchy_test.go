@@ -337,3 +337,14 @@ func TestWaitingDoesNotAllocate(t *testing.T) {
 		checkQuiet(t, l)
 	}
 }
+
+// inflateNow takes a lock that nobody uses to mode HQ.
+func inflateNow(t *testing.T, l *Lock) {
+	t.Helper()
+	pin()
+	l.inflate()
+	unpin()
+	if !l.InHQ() {
+		t.Fatal("not in mode HQ")
+	}
+}

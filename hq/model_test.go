@@ -18,8 +18,8 @@ func inModeQ(name string, ticks int, strategy sim.Strategy, scripts ...string) c
 		options: sim.Options{Ticks: ticks, Strategy: strategy, Budget: 1 << 30}}
 }
 
-// queued is inModeQ with a lock whose waiters all queue from the start.
-func queued(name string, ticks int, strategy sim.Strategy, scripts ...string) crowd {
+// allQueue is inModeQ with a lock whose waiters all queue from the start.
+func allQueue(name string, ticks int, strategy sim.Strategy, scripts ...string) crowd {
 	c := inModeQ(name, ticks, strategy, scripts...)
 	c.begin = "queue"
 	return c
@@ -37,9 +37,9 @@ func twoInQ() []crowd {
 		inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa"),
 		inModeQ("try", noTime, sim.Exhaustive(2), "ta", "at"),
 		inModeQ("sleep", 2, sim.Exhaustive(2), "aa", "aa"),
-		queued("queue", noTime, sim.Exhaustive(2), "aa", "aa"),
-		queued("queue, sleep", 2, sim.Exhaustive(2), "aa", "aa"),
-		impatient(queued("queue, impatient", 2, sim.Exhaustive(2), "aa", "aa")),
+		allQueue("queue", noTime, sim.Exhaustive(2), "aa", "aa"),
+		allQueue("queue, sleep", 2, sim.Exhaustive(2), "aa", "aa"),
+		impatient(allQueue("queue, impatient", 2, sim.Exhaustive(2), "aa", "aa")),
 		inModeQ("two locks, sleep", 2, sim.Exhaustive(2), "ab", "ba"),
 	}
 }
@@ -47,12 +47,12 @@ func twoInQ() []crowd {
 func moreInQ() []crowd {
 	return []crowd{
 		inModeQ("lock", noTime, sim.Exhaustive(1), "a", "a", "a"),
-		queued("queue", noTime, sim.Exhaustive(1), "a", "a", "a"),
+		allQueue("queue", noTime, sim.Exhaustive(1), "a", "a", "a"),
 		inModeQ("lock", noTime, sim.PCT(3, 1), "aa", "aa", "aa"),
-		queued("queue", noTime, sim.PCT(3, 1), "aa", "aa", "aa", "aa"),
+		allQueue("queue", noTime, sim.PCT(3, 1), "aa", "aa", "aa", "aa"),
 		inModeQ("sleep", 4, sim.PCT(3, 1), "aa", "aa", "ta"),
-		queued("queue, sleep", 4, sim.PCT(3, 1), "aa", "aa", "aa"),
-		withOneNode(queued("queue, sleep, one node", 4, sim.PCT(3, 1), "aa", "aa", "aa")),
+		allQueue("queue, sleep", 4, sim.PCT(3, 1), "aa", "aa", "aa"),
+		withOneNode(allQueue("queue, sleep, one node", 4, sim.PCT(3, 1), "aa", "aa", "aa")),
 	}
 }
 
@@ -191,9 +191,9 @@ var qMutants = []struct {
 	{"hq: sleeps though it is free", inModeQ("sleep", 2, sim.Exhaustive(2), "aa", "aa")},
 	{"hq: leaves though it was taken", inModeQ("sleep", 4, sim.Uniform(1), "aa", "aa", "aa")},
 	{"hq: sleepers told before parked is clear", inModeQ("sleep", 4, sim.Uniform(1), "aa", "aa", "aa")},
-	{"hq: nobody is behind the head", queued("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
-	{"hq: promotes two", queued("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
-	{"hq: successor of one that left waits", queued("queue", noTime, sim.Exhaustive(2), "aa", "aa")},
+	{"hq: nobody is behind the head", allQueue("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
+	{"hq: promotes two", allQueue("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
+	{"hq: successor of one that left waits", allQueue("queue", noTime, sim.Exhaustive(2), "aa", "aa")},
 }
 
 // The reduction changes no outcome of shipped code, and no verdict on a seeded fault.
@@ -206,9 +206,9 @@ func TestModelQ_ReductionIsSound(t *testing.T) {
 		{inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa"), ""},
 		{inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa"), "hq: unlock in two halves"},
 		{inModeQ("sleep", 1, sim.Exhaustive(1), "aa", "aa"), ""},
-		{queued("queue", noTime, sim.Exhaustive(1), "aa", "aa"), ""},
-		{queued("queue, three", noTime, sim.Exhaustive(1), "a", "a", "a"), ""},
-		{queued("queue", noTime, sim.Exhaustive(2), "aa", "aa"), "hq: successor of one that left waits"},
+		{allQueue("queue", noTime, sim.Exhaustive(1), "aa", "aa"), ""},
+		{allQueue("queue, three", noTime, sim.Exhaustive(1), "a", "a", "a"), ""},
+		{allQueue("queue", noTime, sim.Exhaustive(2), "aa", "aa"), "hq: successor of one that left waits"},
 	} {
 		t.Run(c.crowd.name+"/"+c.mutant, func(t *testing.T) {
 			p, o := c.crowd.program()

@@ -55,6 +55,8 @@ func putSpare(p int, w *waiter) bool {
 }
 
 // makeSpares makes room for the spare record of every P.
+//
+//go:norace
 func makeSpares() {
 	makingSpares.Lock()
 	defer makingSpares.Unlock()
