@@ -128,7 +128,7 @@ func (l *Lock) Unlock() {
 }
 
 // TryLock pins the calling goroutine and locks l, or does neither if l is not
-// free.
+// free or somebody starves for it.
 //
 //go:norace
 func (l *Lock) TryLock() bool {
@@ -146,20 +146,35 @@ func (l *Lock) TryLock() bool {
 //
 //go:norace
 func (l *Lock) LockPinned() {
-	if w := l.word.Load(); w&(locked|nosteal) != 0 || !l.word.CompareAndSwap(w, w|locked) { // T1
+	if !l.word.CompareAndSwap(0, locked) { // T1
 		l.lockSlow()
 	}
-	race.Acquire(unsafe.Pointer(l))
+	if race.Enabled {
+		race.Acquire(unsafe.Pointer(l))
+	}
 }
 
-// TryLockPinned locks l if it is free, for a caller that has pinned itself. It
-// never waits, so the caller may hold other Locks.
+// TryLockPinned locks l if it is free and nobody starves for it, for a caller that
+// has pinned itself. It never waits, so the caller may hold other Locks.
 //
 //go:norace
 func (l *Lock) TryLockPinned() bool {
-	for w := l.word.Load(); w&locked == 0; w = l.word.Load() {
+	if !l.barge() {
+		return false
+	}
+	if race.Enabled {
+		race.Acquire(unsafe.Pointer(l))
+	}
+	return true
+}
+
+// barge takes the word if it is free, past those who queue, unless the head has
+// asked for it.
+//
+//go:norace
+func (l *Lock) barge() bool {
+	for w := l.word.Load(); w&(locked|nosteal) == 0; w = l.word.Load() {
 		if l.word.CompareAndSwap(w, w|locked) { // T1
-			race.Acquire(unsafe.Pointer(l))
 			return true
 		}
 	}
@@ -170,7 +185,9 @@ func (l *Lock) TryLockPinned() bool {
 //
 //go:norace
 func (l *Lock) UnlockPinned() {
-	race.Release(unsafe.Pointer(l))
+	if race.Enabled {
+		race.Release(unsafe.Pointer(l))
+	}
 	if w := minusOne(&l.word); w&(locked|parked) != 0 { // T2
 		l.unlockSlow(w)
 	}
@@ -208,6 +225,9 @@ func (l *Lock) InHQ() bool { return l.word.Load()&modeMask != modeQ }
 //go:noinline
 //go:norace
 func (l *Lock) lockSlow() {
+	if l.barge() { // the word of a lock that is q only, or in mode HQ, is never 0
+		return
+	}
 	race.Disable() // queue nodes and sleepers are shared by unrelated locks
 	begin := nanotime()
 	for patient := true; !l.spin(begin, patient); patient = false {

@@ -29,6 +29,7 @@ func nanotime() int64 { return rt.Nanotime() }
 const (
 	clockEvery = 32     // pauses between two looks at the clock, about 1 us
 	maxBackoff = 32     // pauses between two looks of a waiter without a node
+	pinGap     = 10_000 // ns between two looks at the clock from which on they are not counted as pinned and running
 	offCPU     = 50_000 // ns between two looks at the clock that tell that the thread was off its CPU
 	sleepSlots = 64
 )

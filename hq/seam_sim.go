@@ -32,6 +32,7 @@ func pause(n uint32) {
 const (
 	clockEvery = 1
 	maxBackoff = 1
+	pinGap     = 10_000
 	offCPU     = 50_000
 	sleepSlots = 64
 )

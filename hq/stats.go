@@ -21,8 +21,9 @@ type Stats struct {
 	Skips           uint64 // times that a waiter was passed over because its thread seemed to be off its CPU
 
 	// LongestPinned is for how long a wait has kept a P from being preempted at
-	// most, as far as waits have looked at the clock, about every microsecond,
-	// without times in which the thread seems to have been off its CPU.
+	// most, as far as waits have looked at the clock. They do so about every
+	// microsecond; the time between two looks that are more than 10 us apart is
+	// not counted, since the thread was off its CPU.
 	LongestPinned time.Duration
 }
 

@@ -37,7 +37,7 @@ func start(budget int64) watch {
 //go:norace
 func (w *watch) late() bool {
 	now := nanotime()
-	if now-w.now > offCPU {
+	if now-w.now > pinGap {
 		w.off += now - w.now
 	}
 	w.now = now
