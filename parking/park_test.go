@@ -73,17 +73,36 @@ func TestPark_QueueIsFIFO_FrontGoesAhead(t *testing.T) {
 	audit(t, &tab, 0)
 }
 
+// noToken is a callback that does nothing.
+func noToken(parking.UnparkResult) parking.UnparkToken { return 0 }
+
+func TestPark_SinceBeginsAnewOnAnotherKey(t *testing.T) {
+	var tab parking.Table
+	ks := keys(t, 2)
+	s := sleep(&tab, ks[0], parking.Options{})
+	time.Sleep(20 * time.Millisecond)
+	moved := time.Now()
+	all := func(int) parking.RequeueOp { return parking.RequeueAll }
+	if r := tab.UnparkRequeue(ks[0], ks[1], all, nil); r.Requeued != 1 {
+		t.Fatalf("requeued %d, want 1", r.Requeued)
+	}
+	if w, most := tab.UnparkOne(ks[1], noToken).Waited, time.Since(moved); w > int64(most) {
+		t.Errorf("waited %d ns on the second key, at most %d possible", w, most)
+	}
+	s.wait(t)
+}
+
 func TestPark_SinceIsCarriedOn(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]
 	s := sleep(&tab, k, parking.Options{})
 	time.Sleep(2 * time.Millisecond)
-	if w := tab.UnparkOne(k, nil).Waited; w < 2e6 {
+	if w := tab.UnparkOne(k, noToken).Waited; w < 2e6 {
 		t.Errorf("waited %d ns, slept 2 ms at least", w)
 	}
 	since := s.wait(t).Since
 	s = sleep(&tab, k, parking.Options{Since: since})
-	if w := tab.UnparkOne(k, nil).Waited; w < 2e6 {
+	if w := tab.UnparkOne(k, noToken).Waited; w < 2e6 {
 		t.Errorf("waited %d ns since the first park, 2 ms at least expected", w)
 	}
 	if got := s.wait(t).Since; got != since {

@@ -106,16 +106,21 @@ func take(at **waiter, n int) (list *waiter) {
 	return list
 }
 
-// append gives the waiters of list another key, and queues them on it. The
-// place of its queue is looked for only now: taking waiters off another queue
+// append gives the waiters of list another key, and queues them on it, where
+// their wait begins anew as far as UnparkResult tells. The place of its queue is looked for only now: taking waiters off another queue
 // of the same bucket may have moved it.
 //
 //go:norace
 func (t *Table) append(s spot, key Key, list *waiter) {
+	if list == nil {
+		return
+	}
 	at := s.find(key, t.spaceOf(key))
+	now := nanotime()
 	for w := list; w != nil; {
 		next := w.next
 		w.next = nil
+		w.since, w.charged = now, now
 		if !mutant("requeue: key stays") {
 			w.setKey(key)
 		}

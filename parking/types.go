@@ -100,7 +100,8 @@ type UnparkResult struct {
 	More     bool // goroutines are left on the key
 
 	// Waited is for how long, in ns, the first goroutine that was woken had been
-	// waiting, since Options.Since; 0 if none was.
+	// waiting, since Options.Since or since it was moved to this key; 0 if none
+	// was, and from UnparkOne without a callback, which does not look at the clock.
 	Waited int64
 
 	// Delay is what the mutex profile charges to whoever woke the first waiter, in

@@ -7,7 +7,7 @@ import "github.com/hqsync/hqsync/internal/race"
 // callback, if not nil, runs once with key's bucket locked, whether or not a
 // waiter was found; its token is delivered to the waiter. It must not block,
 // allocate, call this package or panic. Without a callback, and with nobody
-// there, UnparkOne costs one load.
+// there, UnparkOne costs one load; and Waited is told to a callback only.
 //
 //go:norace
 func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
@@ -32,7 +32,9 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	if w != nil {
 		r.Unparked = 1
 		r.More = w.next != nil
-		r.Waited = w.waited()
+		if callback != nil { // who would look at the clock otherwise
+			r.Waited = w.waited()
+		}
 		r.Delay = w.delay()
 		dequeue(at, w) // W2
 	}
