@@ -8,7 +8,7 @@ import "strings"
 // others.
 var flavour = facts{
 	name:        "native",
-	sizes:       map[string]size{"Mutex": {8, 4}, "RWMutex": {24, 4}, "WaitGroup": {16, 8}},
+	sizes:       map[string]size{"Mutex": {8, 4}, "RWMutex": {24, 8}, "WaitGroup": {16, 8}},
 	waitReasons: true,
 	profiles:    true,
 	// The hook that feeds the mutex profile has gone in Go 1.27.

@@ -7,6 +7,6 @@ package sync2_test
 var flavour = facts{
 	name:        "portable",
 	tags:        "purego",
-	sizes:       map[string]size{"Mutex": {8, 4}, "RWMutex": {24, 4}, "WaitGroup": {16, 8}},
+	sizes:       map[string]size{"Mutex": {8, 4}, "RWMutex": {24, 8}, "WaitGroup": {16, 8}},
 	inlinesLock: true,
 }

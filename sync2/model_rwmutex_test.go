@@ -34,7 +34,7 @@ func (h *hall) write() {
 // rwProgram runs the given scripts on one RWMutex: r read, q TryRLock, e read
 // with a deadline; w write, t TryLock, d write with a deadline, g write,
 // downgrade and read on.
-func rwProgram(setup func(*RWMutex), scripts ...string) sim.Program {
+func rwProgram(as string, scripts ...string) sim.Program {
 	var rw *RWMutex
 	var h hall
 	step := func(op rune) {
@@ -63,20 +63,47 @@ func rwProgram(setup func(*RWMutex), scripts ...string) sim.Program {
 			rw.RUnlock()
 		}
 	}
-	return program(fmt.Sprint("rwmutex ", scripts), func() {
+	return program(fmt.Sprint("rwmutex ", as, " ", scripts), func() {
 		rw, h = new(RWMutex), hall{}
 		sim.Name(&rw.w, "w")
-		sim.Name(&rw.state, "state", "writer")
-		if setup != nil {
-			setup(rw)
-		}
+		sim.Name(&rw.state, "state", "writer", "counted")
+		sim.Name(&rw.clashes, "clashes")
+		rwSetups[as](rw)
 	}, step, func() error { return rwAtRest(rw) }, scripts)
 }
 
-// rwAtRest checks the word of a lock that nobody holds or waits for.
+// rwSetups are ways to begin: with readers counted in the word or, from the
+// start, by P; counters are written by atomic adds or, with a heavy fence for the
+// writer, by plain stores.
+var rwSetups = map[string]func(*RWMutex){
+	"adds":           func(*RWMutex) {},
+	"counted, adds":  func(rw *RWMutex) { count(rw, 2) },
+	"one P counted":  func(rw *RWMutex) { count(rw, 1) }, // readers on others use the word
+	"plain":          func(*RWMutex) { simCounters = plainAndFence },
+	"counted, plain": func(rw *RWMutex) { simCounters = plainAndFence; count(rw, 2) },
+	"always counted": func(rw *RWMutex) { simCounters, simFixed = plainAndFence, true; count(rw, 2) },
+}
+
+// count switches counters for n Ps on.
+func count(rw *RWMutex, n int) {
+	c := newCounters(n)
+	rw.counters.Store(c)
+	rw.state.Store(rwCounted)
+	for p := range c.each {
+		sim.Name(&c.each[p].n, fmt.Sprint("P", p))
+	}
+	sim.Name(&c.goal, "goal")
+	sim.Name(&c.late, "late")
+}
+
+// rwAtRest checks I2 and I6 on a lock that nobody holds or waits for.
 func rwAtRest(rw *RWMutex) error {
-	if s := rw.state.Load(); s != 0 {
-		return fmt.Errorf("state %#x at rest", s)
+	s, sum := rw.state.Load(), int64(0)
+	if c := rw.counters.Load(); c != nil {
+		sum = c.sum()
+	}
+	if s&rwWriter != 0 || readers(s)+sum != 0 || s&rwCounted == 0 && sum != 0 {
+		return fmt.Errorf("state %#x, sum %d at rest", s, sum)
 	}
 	return nil
 }
@@ -85,8 +112,12 @@ func rwAtRest(rw *RWMutex) error {
 // for every letter.
 func program(name string, setup func(), step func(rune), final func() error, scripts []string) sim.Program {
 	p := sim.Program{
-		Name:  name,
-		Setup: func() { parking.ResetForSim(); setup() },
+		Name: name,
+		Setup: func() {
+			parking.ResetForSim()
+			simCounters, simFixed = symmetric, false
+			setup()
+		},
 		Final: final,
 	}
 	for _, script := range scripts {
@@ -103,7 +134,7 @@ func program(name string, setup func(), step func(rune), final func() error, scr
 func exhaust(t *testing.T, m mode, p sim.Program) {
 	t.Helper()
 	t.Run(p.Name+" "+m.name, func(t *testing.T) {
-		r := sim.Run(t, m.on(p), sim.Options{Memory: m.memory, Budget: 5_000_000, Time: time.Minute})
+		r := sim.Run(t, m.on(p), sim.Options{Memory: m.memory, Budget: 5_000_000, Time: time.Minute, Procs: 2})
 		if !r.Exhausted {
 			t.Errorf("not exhausted: %s", r)
 		}
@@ -119,17 +150,40 @@ func sample(t *testing.T, m mode, p sim.Program, n int) {
 	}
 	for _, s := range []sim.Strategy{sim.Uniform(1), sim.PCT(3, 1)} {
 		t.Run(fmt.Sprint(p.Name, " ", m.name, " ", s), func(t *testing.T) {
-			sim.Run(t, m.on(p), sim.Options{Strategy: s, Memory: m.memory, Budget: n / 2})
+			sim.Run(t, m.on(p), sim.Options{Strategy: s, Memory: m.memory, Budget: n / 2, Procs: 2})
 		})
 	}
 }
 
 func TestModelRWMutex(t *testing.T) {
 	defer backToReality()
-	for _, scripts := range [][]string{{"rr", "ww"}, {"rw", "wr"}, {"ww", "ww"}, {"qr", "wt"}, {"er", "ww"}, {"rr", "dr"}, {"rr", "gg"}} {
-		exhaust(t, modes[0], rwProgram(nil, scripts...))
+	for _, as := range []string{"adds", "plain", "counted, adds"} {
+		for _, scripts := range [][]string{{"rr", "ww"}, {"rw", "wr"}, {"qr", "wt"}, {"er", "ww"}, {"rr", "dr"}, {"rr", "gg"}} {
+			exhaust(t, modes[0], rwProgram(as, scripts...))
+		}
 	}
+	exhaust(t, modes[0], rwProgram("always counted", "rr", "ww"))
+	exhaust(t, modes[0], rwProgram("one P counted", "rr", "ww"))
 	for _, scripts := range [][]string{{"rr", "rr", "ww"}, {"re", "rw", "wd"}, {"r", "r", "g", "d"}, {"r", "rw", "w", "t"}} {
-		sample(t, modes[0], rwProgram(nil, scripts...), 100_000)
+		for _, as := range []string{"adds", "counted, adds", "counted, plain"} {
+			sample(t, modes[0], rwProgram(as, scripts...), 100_000)
+		}
 	}
+}
+
+// The faults that are seeded in rwmutex.go and counters.go.
+var rwMutants = []seeded{
+	{"rwmutex: no fence", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: writer ignores the counters", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: taken back without a word", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(3)},
+	{"rwmutex: taken back on another P", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(3)},
+	{"rwmutex: taken back by the first look", modes[0], rwProgram("counted, adds", "r", "r", "ww"), sim.Uniform(1)},
+	{"rwmutex: RUnlock does not look again", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: late departures are not counted", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: late departures looked at after the sum", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: taking back in the word is no departure", modes[0], rwProgram("one P counted", "r", "r", "w"), sim.Exhaustive(3)},
+	{"rwmutex: writer sleeps without a look at count", modes[0], rwProgram("adds", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: counters switched on under a writer", modes[0], rwProgram("adds", "rr", "r", "ww"), sim.Uniform(1)},
+	{"rwmutex: counters switched off without settling", modes[0], rwProgram("counted, adds", "r", "w"), sim.Exhaustive(2)},
+	{"rwmutex: switched off by a writer that gave up", modes[0], rwProgram("counted, adds", "r", "dw"), sim.Exhaustive(2)},
 }

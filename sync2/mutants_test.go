@@ -19,12 +19,17 @@ type seeded struct {
 	strategy sim.Strategy
 }
 
+// The faults that need threads to change Ps.
+var migrating = map[string]bool{"rwmutex: taken back on another P": true}
+
+var allMutants = slices.Concat(mutexMutants, rwMutants)
+
 // A checker that has never found anything is not trusted: each seeded fault must
 // be found on the program that is named with it.
 func TestMutants(t *testing.T) {
 	defer backToReality()
 	killed, survived := 0, 0
-	for _, m := range slices.Concat(mutexMutants) {
+	for _, m := range allMutants {
 		r := m.explore(5_000_000)
 		if r.Failure == nil {
 			survived++
@@ -42,7 +47,7 @@ func TestMutants(t *testing.T) {
 func TestMutants_SurviveOneSchedule(t *testing.T) {
 	defer backToReality()
 	survived := 0
-	for _, m := range slices.Concat(mutexMutants) {
+	for _, m := range allMutants {
 		if m.explore(1).Failure == nil {
 			survived++
 		}
@@ -54,5 +59,6 @@ func TestMutants_SurviveOneSchedule(t *testing.T) {
 
 func (m seeded) explore(budget int) sim.Result {
 	return sim.Explore(m.mode.on(m.program), sim.Options{Strategy: m.strategy,
-		Memory: m.mode.memory, Nodes: []int{0, 1, 0}, Time: 30 * time.Second, Budget: budget, Mutant: m.name})
+		Memory: m.mode.memory, Nodes: []int{0, 1, 0}, Time: 30 * time.Second, Budget: budget, Mutant: m.name,
+		Migrate: migrating[m.name]})
 }

@@ -88,3 +88,14 @@ func heavyFence() {
 //
 //go:noinline
 func stopWorld() { runtime.ReadMemStats(new(runtime.MemStats)) }
+
+// bump adds d to the counter of the P that the caller is pinned to: nobody else
+// writes it, and the writer's heavyFence orders a plain store before the
+// caller's next load.
+func bump(n *atomicInt64, d int64) {
+	if asymmetric() {
+		*(*int64)(unsafe.Pointer(n)) += d // one instruction; the next load is atomic, so it stays behind
+	} else {
+		n.Add(d)
+	}
+}

@@ -14,3 +14,6 @@ func storeBetweenLoads(word *atomicUint32, v uint32) { word.Store(v) }
 
 func prepareFence() {}
 func heavyFence()   {}
+
+// bump adds d to the counter of the P that the caller is pinned to.
+func bump(n *atomicInt64, d int64) { n.Add(d) }

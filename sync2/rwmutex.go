@@ -1,40 +1,78 @@
 //go:build !sync2_std
 
-// RWMutex: a Mutex among writers and one word that counts readers.
+// RWMutex: a Mutex among writers, and readers counted in one word or, if they
+// come from several Ps, in one counter for each P.
+//
+// # Background
+//
+// Phase-fair, after Brandenburg and Anderson. The counters are those of a
+// big-reader lock, which BRAVO (Dice and Kogan, 2019) takes away while writers
+// keep coming. They need no token that tells RUnlock where RLock was: only the
+// sum counts, so a reader may leave on another P, or in another goroutine.
 //
 // # State word
 //
-//	bits  name    set by        cleared by    may be stale?
-//	0     writer  Lock, after   Unlock        no
-//	              w is locked
-//	1     -       reserved for per-P reader counters; always 0 here
-//	2-31  count   readers       readers       too high for a moment: a reader that meets writer takes itself back
+//	bits  name     set by            cleared by       may be stale?
+//	0     writer   Lock, after w is  Unlock, or who   no
+//	               locked            gives up
+//	1     counted  a reader, while   a writer that    no: readers use their P's counter, and may also use count
+//	               writer is clear   had rw for
+//	               (grow)            itself
+//	2-31  count    readers           readers,         signed. Too high for a moment: a reader that meets writer takes
+//	                                 release          itself back
 //
-// # Transitions (count, writer)
+// counters.sum is the sum over the Ps, and what release has moved there.
 //
-//	T1  (n,0) -> (n+1,0)    add  RLock        in
-//	T2  (n,1) -> (n+1,1)    add  RLock        not in: T3 follows
-//	T3  (n,1) -> (n-1,1)    add  rLockSlow    takes itself back; a departure
-//	T4  (n,w) -> (n-1,w)    add  RUnlock      a departure if w
-//	T5  (n,0) -> (n,1)      add  Lock         the pending writer; new readers wait from here on
-//	T6  (n,1) -> (n,0)      add  Unlock, or a writer that gives up
-//	T7  (n,w) -> (n+k,w)    add  release      k parked readers are in, under the bucket lock
-//	T8  (0,0) -> (0,1)      CAS  TryLock
-//	T9  (n,1) -> (n+1,0)    add  Downgrade
+// # Transitions (count, counted, writer)
+//
+//	T1  (n,c,0) -> (n+1,c,0)  CAS, add  RLock      in
+//	T2  (n,c,1) -> (n+1,c,1)  add       RLock      not in: T3 follows
+//	T3  (n,c,1) -> (n-1,c,1)  add       RLock      takes itself back; a departure
+//	T4  (n,c,w) -> (n-1,c,w)  CAS, add  RUnlock    a departure if w
+//	T5  (n,c,0) -> (n,c,1)    add       Lock       the pending writer; new readers wait from here on
+//	T6  (n,c,1) -> (n-k,c',0) add       release    k moves to the counters; c' = 0 if the writer had rw for itself
+//	T7  (n,c,w) -> (n+k,c,w)  add       release    k parked readers are in, under the bucket lock
+//	T8  (0,0,0) -> (0,0,1)    CAS       TryLock
+//	T9  as T6, n-k+1          add       Downgrade
+//	T10 (n,0,0) -> (n,1,0)    CAS       grow
+//
+// and on a counter, by whoever is pinned to its P:
+//
+//	C1  n -> n+1  RLock    in if state is then counted and not writer, else C2 follows at once
+//	C2  n -> n-1  RLock    takes itself back; late if it then sees writer
+//	C3  n -> n-1  RUnlock  late if it then sees writer
 //
 // # Invariants
 //
 //	I1  writer is set or cleared only by the owner of w. So it is clear while nobody owns w.
-//	I2  count is never below the number of readers inside.
-//	I3  A reader parks only if, under the bucket lock, it sees writer; a writer only if it sees count > 0.
-//	I4  A departure that leaves count 0 with writer set looks for a parked writer.
+//	I2  count + sum is never below the number of readers inside, and equal to it but for readers that take themselves
+//	    back. What a writer sums up after its fence can only be too high: a late C1 has its C2 on the same counter.
+//	I3  A reader parks only if, under the bucket lock, it sees writer; a writer only if it sees count different from
+//	    goal, and no late departure since it summed.
+//	I4  A departure by T3 or T4 that makes count what goal says, and every late one, looks for a parked writer. Only
+//	    the writer sums.
 //	I5  A release (T6, T9) looks for parked readers before it unlocks w: those that parked in this writer's time are in
 //	    before the next writer sets the bit.
+//	I6  counted clear and writer clear => sum is 0, but for readers that take themselves back.
+//
+// # Ordering
+//
+//	site          needs                              uses                  pairs with
+//	C1, C2, C3    before the load of state           plain store and the   T5 before the writer's loads of the counters
+//	                                                 writer's HeavyFence,
+//	                                                 or an atomic add
+//	goal          before the load of count           atomic                T3, T4 before the load of goal
+//	late          before the look for a writer       atomic                count raised in Park before I3
 //
 // # Progress and fairness
 //
 // Phase-fair: a pending writer stops new readers, and those that it stopped go
 // in before the next writer. Neither side starves.
+//
+// # Not guaranteed
+//
+// That a surplus RUnlock is reported at once while readers are counted by P: it
+// shows at the latest when a writer sums up.
 
 package sync2
 
@@ -47,11 +85,15 @@ import (
 )
 
 const (
-	rwWriter = 1 // a writer owns w and is in, or waits for the readers inside. Exact.
-	rwReader = 4 // one reader in count
+	rwWriter  = 1 << iota // a writer owns w and is in, or waits for the readers inside. Exact.
+	rwCounted             // readers count themselves in rw.counters. Exact; does not change while writer is set.
+	rwReader              // one reader in count
 
-	rwUnusual = rwWriter | -1<<31 // what keeps RUnlock off its fast path: a writer, or a negative count
+	rwUnusual = rwWriter | -1<<31 // what RUnlock has to look into: a writer, or a count below 0
 )
+
+// readers returns the count of a state.
+func readers(s int32) int64 { return int64(s >> 2) }
 
 // A RWMutex is a reader/writer mutual exclusion lock: held by any number of
 // readers or by one writer. The zero value is unlocked. A RWMutex must not be
@@ -68,18 +110,27 @@ const (
 // returns, and the matching call to [RWMutex.RUnlock] synchronizes before the
 // n+1'th call to Lock returns.
 type RWMutex struct {
-	w     Mutex       // writers among themselves
-	state atomicInt32 // above
-	sleep uint32      // its address is what the writer parks on; readers park on state's
-	_     [2]uint32   // for per-P reader counters
+	w        Mutex                   // writers among themselves
+	state    atomicInt32             // above; its address is what readers park on
+	clashes  atomicUint32            // see grow; its address is what the writer parks on
+	counters atomicPointer[counters] // nil until the first T10, never changed again
 }
 
 // RLock locks rw for reading. It must not be used for recursive read locking.
 func (rw *RWMutex) RLock() {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 	}
-	if rw.state.Add(rwReader)&rwWriter != 0 { // T1, T2
+	s := rw.state.Load()
+	in := false
+	switch s & (rwWriter | rwCounted) {
+	case 0:
+		n := rw.state.Add(rwReader) // T1, T2
+		in = undisturbed(s, n) || rw.entered(n)
+	case rwCounted:
+		in = rw.enterCounted(1)
+	}
+	if !in {
 		rw.rLockSlow(nil)
 	}
 	if race.Enabled {
@@ -90,10 +141,14 @@ func (rw *RWMutex) RLock() {
 // TryRLock tries to lock rw for reading and reports whether it succeeded.
 func (rw *RWMutex) TryRLock() bool {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 	}
 	for s := rw.state.Load(); s&rwWriter == 0; s = rw.state.Load() {
-		if rw.state.CompareAndSwap(s, s+rwReader) { // T1
+		in := false
+		if s&rwCounted != 0 {
+			in = rw.enterCounted(1)
+		}
+		if in || s&rwCounted == 0 && rw.state.CompareAndSwap(s, s+rwReader) { // T1
 			if race.Enabled {
 				raceAcquire(&rw.state)
 			}
@@ -123,9 +178,9 @@ func (rw *RWMutex) TryRLockFor(d time.Duration) bool {
 
 func (rw *RWMutex) rLockWithin(l *limit) bool {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 	}
-	if rw.state.Add(rwReader)&rwWriter != 0 && !rw.rLockSlow(l) { // T1, T2
+	if !rw.rLockSlow(l) {
 		return false
 	}
 	if race.Enabled {
@@ -138,15 +193,18 @@ func (rw *RWMutex) rLockWithin(l *limit) bool {
 // reading.
 func (rw *RWMutex) RUnlock() {
 	if race.Enabled {
-		raceRead(&rw.sleep)
-		raceReleaseMerge(&rw.sleep)
+		raceRead(&rw.clashes)
+		raceReleaseMerge(&rw.clashes)
+	}
+	if rw.state.Load()&(rwWriter|rwCounted) == rwCounted && rw.leaveCounted() {
+		return
 	}
 	if s := rw.state.Add(-rwReader); s&rwUnusual != 0 { // T4
 		rw.rUnlockSlow(s)
 	}
 }
 
-// rLockSlow runs after T2: takes itself back and waits for the writer.
+// rLockSlow locks rw for reading and returns true, or gives up at the limit.
 func (rw *RWMutex) rLockSlow(l *limit) bool {
 	var since int64
 	ok := rw.waitToRead(l, &since)
@@ -157,75 +215,125 @@ func (rw *RWMutex) rLockSlow(l *limit) bool {
 }
 
 func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
-	opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 3}
-	l.apply(&opts)
 	stopped := func() bool { return rw.state.Load()&rwWriter != 0 } // I3
-	for {
-		if s := rw.state.Add(-rwReader); s&rwWriter != 0 { // T3
-			rw.depart(s, 3) // I4
+	for looks := 0; ; {
+		switch s := rw.state.Load(); {
+		case s&rwWriter == 0 && s&rwCounted != 0:
+			if rw.enterCounted(3) {
+				return true
+			}
+		case s&rwWriter == 0:
+			n := rw.state.Add(rwReader) // T1, T2
+			if undisturbed(s, n) || rw.entered(n) {
+				return true
+			}
+		case glance(&looks):
+		default:
 			if *since == 0 {
 				*since = cputicks()
 			}
+			opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 3}
+			l.apply(&opts)
 			switch table().Park(keyOf(&rw.state), stopped, nil, nil, &opts).Outcome {
 			case parking.Unparked:
 				return true // T7 has counted this reader
 			case parking.TimedOut, parking.Canceled:
 				return false
 			}
-		}
-		if rw.state.Add(rwReader)&rwWriter == 0 { // T1, T2
-			return true
+			looks = 0
 		}
 	}
 }
 
+// glance waits a little before another look, or reports that it is time to park.
+func glance(looks *int) bool {
+	if *looks >= looksMost || !parallel() {
+		return false
+	}
+	*looks++
+	pauseFor(spinLimit() / looksMost)
+	return true
+}
+
+// entered reports whether the caller, whose T1 or T2 left s in the word, is in.
+// Somebody else changed the word at the same time.
+func (rw *RWMutex) entered(s int32) bool {
+	if s&rwWriter == 0 {
+		rw.grow()
+		return true
+	}
+	s = rw.state.Add(-rwReader) // T3
+	if s&rwWriter != 0 && !mutant("rwmutex: taking back in the word is no departure") {
+		rw.depart(s, 2) // I4
+	}
+	return false
+}
+
+// rUnlockSlow runs after T4 left s.
 func (rw *RWMutex) rUnlockSlow(s int32) {
-	if s < 0 {
+	if s&rwCounted == 0 && s < 0 {
 		fatal("sync: RUnlock of unlocked RWMutex")
 	}
-	charge(rw.depart(s, 2), 1)
+	if s&rwWriter != 0 {
+		charge(rw.depart(s, 2), 1)
+	}
 }
 
-// depart wakes the writer if the departure that left s was the last (I4). It
-// returns the delay to charge to the reader. The reader's method is skip
-// frames above.
+// depart wakes the writer if the departure that left s in the word was the last
+// one (I4). It returns the delay to charge to the reader. The reader's method is
+// skip frames above.
+//
+// A count below goal is no misuse: goal may still be that of the last writer.
 func (rw *RWMutex) depart(s int32, skip int) (delay int64) {
-	if s/rwReader == 0 {
-		delay = table().UnparkOneFor(skip+1, keyOf(&rw.sleep), nil).Delay
+	goal := int64(0)
+	if s&rwCounted != 0 {
+		goal = rw.counters.Load().goal.Load()
+	}
+	if readers(s) == goal {
+		delay = rw.unparkWriter(skip + 1)
 	}
 	return delay
+}
+
+func (rw *RWMutex) unparkWriter(skip int) (delay int64) {
+	return table().UnparkOneFor(skip+1, keyOf(&rw.clashes), nil).Delay
 }
 
 // Lock locks rw for writing.
 func (rw *RWMutex) Lock() {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 	}
 	rw.w.Lock()
-	if rw.state.Add(rwWriter) != rwWriter { // T5
-		rw.lockSlow(nil)
+	rw.lockOwned(nil)
+}
+
+// lockOwned is Lock for the owner of w.
+func (rw *RWMutex) lockOwned(l *limit) bool {
+	if s := rw.state.Add(rwWriter); s != rwWriter && !rw.lockSlow(s, l) { // T5
+		return false
 	}
 	if race.Enabled {
 		raceAcquire(&rw.state)
-		raceAcquire(&rw.sleep)
+		raceAcquire(&rw.clashes)
 	}
+	return true
 }
 
 // TryLock tries to lock rw for writing and reports whether it succeeded.
 func (rw *RWMutex) TryLock() bool {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 	}
 	if !rw.w.TryLock() {
 		return false
 	}
-	if !rw.state.CompareAndSwap(0, rwWriter) { // T8
-		rw.w.Unlock()
+	if !rw.state.CompareAndSwap(0, rwWriter) && !rw.tryCounted() { // T8
 		return false
 	}
 	if race.Enabled {
 		raceAcquire(&rw.state)
-		raceAcquire(&rw.sleep)
+		raceAcquire(&rw.clashes)
 	}
 	return true
 }
@@ -250,38 +358,94 @@ func (rw *RWMutex) TryLockFor(d time.Duration) bool {
 
 func (rw *RWMutex) lockWithin(l *limit) bool {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 	}
-	if !rw.w.lockWithin(l) {
+	return rw.w.lockWithin(l) && rw.lockOwned(l)
+}
+
+// tryCounted is TryLock after w has been locked and T8 has failed. Only readers
+// that are counted by P have to be looked for; w is unlocked unless it succeeds.
+func (rw *RWMutex) tryCounted() bool {
+	if rw.state.Load()&rwCounted == 0 {
+		rw.w.Unlock()
 		return false
 	}
-	if rw.state.Add(rwWriter) != rwWriter && !rw.lockSlow(l) { // T5
+	if p := rw.pending(rw.state.Add(rwWriter)); !p.vacant() { // T5
+		rw.release(-rwWriter, false)
+		rw.admitReaders()
 		return false
-	}
-	if race.Enabled {
-		raceAcquire(&rw.state)
-		raceAcquire(&rw.sleep)
 	}
 	return true
 }
 
-// lockSlow waits, as the pending writer, for the readers inside to leave. If it
-// reaches the limit it gives rw up.
-func (rw *RWMutex) lockSlow(l *limit) bool {
+// lockSlow waits, as the pending writer whose T5 left s, for the readers inside
+// to leave. If it reaches the limit it gives rw up.
+func (rw *RWMutex) lockSlow(s int32, l *limit) bool {
+	p := rw.pending(s)
+	if p.vacant() {
+		return true
+	}
 	since := cputicks()
-	ok := rw.waitToWrite(l)
-	blocked(since, 1)
+	ok := p.wait(l)
+	blocked(since, 2)
 	return ok
 }
 
-func (rw *RWMutex) waitToWrite(l *limit) bool {
-	opts := parking.Options{Reason: parking.ReasonRWMutexLock, Skip: 3}
-	l.apply(&opts)
-	occupied := func() bool { return rw.state.Load() != rwWriter } // I3
-	for occupied() {
-		switch table().Park(keyOf(&rw.sleep), occupied, nil, nil, &opts).Outcome {
+// A pendingWriter waits for the readers inside to leave.
+type pendingWriter struct {
+	*RWMutex
+	by   *counters // nil: readers are counted in the word only
+	goal int64     // what count must become
+	late uint32    // late departures before the last summing up
+}
+
+// pending prepares for waiting after T5 left s: from then on a reader who has
+// used his counter before he could see writer is in it for this writer to see.
+func (rw *RWMutex) pending(s int32) pendingWriter {
+	p := pendingWriter{RWMutex: rw}
+	if s&rwCounted != 0 {
+		p.by = rw.counters.Load()
+		p.by.fence()
+	}
+	return p
+}
+
+// vacant reports whether nobody is inside, and if so the writer is.
+func (p *pendingWriter) vacant() bool {
+	if p.by != nil {
+		p.late = p.by.late.Load() // before the sum
+		p.goal = -p.by.sum()
+		if mutant("rwmutex: late departures looked at after the sum") {
+			p.late = p.by.late.Load()
+		}
+		p.by.goal.Store(p.goal) // before the load of count
+	}
+	n := readers(p.state.Load())
+	if n < p.goal {
+		fatal("sync: RUnlock of unlocked RWMutex")
+	}
+	return n == p.goal
+}
+
+// occupied reports whether to sleep. The writer's bucket is locked.
+func (p *pendingWriter) occupied() bool { // I3
+	if p.by != nil && p.by.late.Load() != p.late {
+		return false
+	}
+	return readers(p.state.Load()) != p.goal || mutant("rwmutex: writer sleeps without a look at count")
+}
+
+func (p *pendingWriter) wait(l *limit) bool {
+	for looks := 0; !p.vacant(); {
+		if glance(&looks) {
+			continue
+		}
+		opts := parking.Options{Reason: parking.ReasonRWMutexLock, Skip: 4}
+		l.apply(&opts)
+		switch table().Park(keyOf(&p.clashes), p.occupied, nil, nil, &opts).Outcome {
 		case parking.TimedOut, parking.Canceled:
-			rw.release(-rwWriter)
+			p.release(-rwWriter, false)
+			p.admitReaders()
 			return false
 		}
 	}
@@ -292,10 +456,11 @@ func (rw *RWMutex) waitToWrite(l *limit) bool {
 // writing.
 func (rw *RWMutex) Unlock() {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 		raceRelease(&rw.state)
 	}
-	charge(rw.release(-rwWriter), 0)
+	rw.release(-rwWriter, true)
+	charge(rw.admitReaders(), 0)
 }
 
 // Downgrade turns the caller's write lock into a read lock, with no moment in
@@ -305,19 +470,30 @@ func (rw *RWMutex) Unlock() {
 // Downgrade synchronizes before the return of every RLock that it lets in.
 func (rw *RWMutex) Downgrade() {
 	if race.Enabled {
-		raceRead(&rw.sleep)
+		raceRead(&rw.clashes)
 		raceRelease(&rw.state)
 	}
-	charge(rw.release(rwReader-rwWriter), 0)
+	rw.release(rwReader-rwWriter, true)
+	charge(rw.admitReaders(), 0)
 }
 
-// release ends the writer's turn by adding delta to the word (T6, T9), lets the
-// readers in who waited for it, then the next writer. It returns the
-// delay to charge to the writer.
-func (rw *RWMutex) release(delta int32) (delay int64) {
-	if s := rw.state.Add(delta); (s-delta)&rwWriter == 0 {
+// release ends the writer's turn by adding delta to the word (T6, T9). sole says
+// that the writer had rw for itself.
+func (rw *RWMutex) release(delta int32, sole bool) {
+	switch rw.state.Load() & (rwWriter | rwCounted) {
+	case rwWriter:
+	case rwWriter | rwCounted:
+		delta += rw.counters.Load().settle(sole)
+	default:
 		fatal("sync: Unlock of unlocked RWMutex")
 	}
+	rw.state.Add(delta)
+}
+
+// admitReaders lets the readers in who waited for the writer that has just
+// released rw, then the next writer. It returns the delay to charge to the
+// writer.
+func (rw *RWMutex) admitReaders() (delay int64) {
 	key := keyOf(&rw.state)
 	if table().Waiting(key) { // I5
 		delay = table().UnparkAllFor(2, key, func(r parking.UnparkResult) parking.UnparkToken {

@@ -3,17 +3,19 @@
 package sync2
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
+	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/parking"
 )
 
 // The names through which this package reaches shared memory, the scheduler
 // and the clock; the words are in words.go and words_race.go.
-func pin()               { rt.Pin() }
+func pin() int           { return rt.Pin() }
 func unpin()             { rt.Unpin() }
 func pause(n uint32)     { asm.Pause(n) }
 func canSpin(i int) bool { return rt.CanSpin(i) }
@@ -86,3 +88,32 @@ func patient(_ int, begin int64) bool { return nanotime()-begin < spinLimit() }
 
 // insideBubble reports whether the caller is in a synctest bubble.
 func insideBubble() bool { return inBubble(now()) }
+
+// perPReaders says whether readers of an RWMutex may be counted by P: not where
+// goroutines cannot be pinned, nor under the race detector, which would slow the
+// simple way down by less.
+const perPReaders = rt.Pinnable && !race.Enabled
+
+func growAfter() uint32 { return clashesMost }
+func takenAway() bool   { return true }
+
+// undisturbed reports whether nobody else changed the word of an RWMutex between
+// the load and the add of a reader who enters.
+func undisturbed(loaded, left int32) bool { return left == loaded+rwReader }
+
+// maxCounters is how many counters there are in the process. An RWMutex that is
+// garbage gives its back.
+const maxCounters = 256
+
+var livingCounters atomicUint32
+
+// pooledCounters returns new counters, or nil if there are too many.
+func pooledCounters() *counters {
+	if livingCounters.Add(1) > maxCounters {
+		livingCounters.Add(^uint32(0))
+		return nil
+	}
+	c := newCounters(runtime.GOMAXPROCS(0))
+	runtime.AddCleanup(c, func(living *atomicUint32) { living.Add(^uint32(0)) }, &livingCounters)
+	return c
+}

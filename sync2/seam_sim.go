@@ -14,12 +14,13 @@ type (
 	atomicUint32  = sim.Uint32
 	atomicInt32   = sim.Int32
 	atomicUint64  = sim.Uint64
+	atomicInt64   = sim.Int64
 	atomicUintptr = sim.Uintptr
 
 	atomicPointer[T any] = sim.Pointer[T]
 )
 
-func pin()               { rt.Pin() }
+func pin() int           { return rt.Pin() }
 func unpin()             { rt.Unpin() }
 func canSpin(i int) bool { return rt.CanSpin(i) }
 func yield()             { rt.Yield() }
@@ -80,7 +81,11 @@ const (
 	plainOnly
 )
 
-var simUnlock = symmetric
+var (
+	simUnlock   = symmetric // of a Mutex
+	simCounters = symmetric // stores to the counters of an RWMutex
+	simFixed    = false     // counters neither come nor go
+)
 
 func asymmetric() bool { return simUnlock != symmetric && sim.Running() }
 
@@ -92,8 +97,31 @@ func storeBetweenLoads(word *atomicUint32, v uint32) { sim.StorePlain32(word, v)
 func prepareFence() {}
 
 func heavyFence() {
-	if simUnlock == plainAndFence && sim.Running() {
+	if (simUnlock == plainAndFence || simCounters == plainAndFence) && sim.Running() {
 		sim.HeavyFence()
+	}
+}
+
+const perPReaders = true
+
+func pooledCounters() *counters { return newCounters(max(1, sim.Procs())) }
+
+// The counters come and go whenever they may.
+func growAfter() uint32 { return 0 }
+
+func undisturbed(loaded, left int32) bool {
+	return left == loaded+rwReader && (simFixed || sim.Choose(2) == 0)
+}
+
+func takenAway() bool { return !simFixed && sim.Choose(2) == 1 }
+
+// bump adds d to the counter of the P that the caller is pinned to.
+func bump(n *atomicInt64, d int64) {
+	sim.MustPinned("counter")
+	if simCounters != symmetric {
+		sim.StorePlainInt64(n, sim.LoadPlainInt64(n)+d)
+	} else {
+		n.Add(d)
 	}
 }
 

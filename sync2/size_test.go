@@ -23,7 +23,8 @@ func TestTypesAreAsLargeAsThoseOfPackageSync(t *testing.T) {
 			if got := sizeOf(c.ours); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
-			if std := sizeOf(c.std); std != want {
+			// An RWMutex is aligned to its pointer to the readers' counters, package sync's to 4 bytes.
+			if std := sizeOf(c.std); std.bytes != want.bytes || std.align > want.align {
 				t.Errorf("package sync's is %+v by now, the promise was %+v", std, want)
 			}
 		})

@@ -10,6 +10,7 @@ type (
 	atomicUint32  = atomic.Uint32
 	atomicInt32   = atomic.Int32
 	atomicUint64  = atomic.Uint64
+	atomicInt64   = atomic.Int64
 	atomicUintptr = atomic.Uintptr
 
 	atomicPointer[T any] = atomic.Pointer[T]

@@ -13,6 +13,9 @@ import (
 // words of this package hide from it, and the methods that promise an edge state
 // it.
 
+// Only in what is not used under the race detector (perPReaders).
+type atomicInt64 = atomic.Int64
+
 type atomicUint32 struct{ v atomic.Uint32 }
 
 //go:norace
