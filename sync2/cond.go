@@ -7,6 +7,12 @@
 //	    whoever locks L next finds it.
 //	I2  Only Signal and Broadcast dequeue, but for a waiter whose context ended:
 //	    it dequeues itself, or finds that a signal came first and takes it.
+//	I3  A waiter that Broadcast has moved into the queue of L (morph.go) is woken
+//	    by an unlock of L. If its context ends there, it leaves that queue; nobody
+//	    misses the signal, since everybody else has been moved or woken too.
+//
+// In a synctest bubble nobody is moved: a waiter blocks durably in Wait, and
+// would go on to do so while it waits for L, whose holder may be outside.
 
 package sync2
 
@@ -44,8 +50,8 @@ func NewCond(l Locker) *Cond { return &Cond{L: l} }
 // caller should Wait in a loop that checks the condition.
 func (c *Cond) Wait() {
 	c.self.check()
-	c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 2})
-	c.L.Lock()
+	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 2})
+	lockWoken(c.L, &r)
 }
 
 // WaitContext is Wait that also returns, with ctx's error, when ctx ends. c.L is
@@ -58,34 +64,69 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	outcome := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 2})
-	c.L.Lock()
-	if outcome == parking.Canceled {
+	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 2})
+	lockWoken(c.L, &r)
+	if r.Outcome == parking.Canceled {
 		return ctx.Err()
 	}
 	return nil
 }
 
-func (c *Cond) wait(opts parking.Options) parking.Outcome {
+func (c *Cond) wait(opts parking.Options) parking.Result {
 	since := cputicks()
 	unlock := func() { c.L.Unlock() } // I1
-	outcome := table().Park(keyOf(&c.self), nil, unlock, nil, &opts).Outcome
+	r := table().Park(keyOf(&c.self), nil, unlock, nil, &opts)
 	blocked(since, 1)
-	return outcome
+	return r
+}
+
+// lockWoken locks l after a wait that ended with r.
+func lockWoken(l Locker, r *parking.Result) {
+	switch l := l.(type) {
+	case *Mutex:
+		l.lockWoken(r)
+	case *RWMutex:
+		l.lockWoken(r)
+	default:
+		l.Lock()
+	}
 }
 
 // Signal wakes the goroutine that has waited on c the longest, if there is any.
 // It is allowed but not required for the caller to hold c.L.
 func (c *Cond) Signal() {
 	c.self.check()
-	table().UnparkOneFor(1, keyOf(&c.self), nil)
+	table().UnparkOneFor(1, keyOf(&c.self), nil) // wokenByCond
 }
 
 // Broadcast wakes all goroutines waiting on c. It is allowed but not required
 // for the caller to hold c.L.
+//
+// If c.L is a *Mutex or a *RWMutex, waiters that could not lock it yet are woken
+// one by one as it becomes free. c.L must not be replaced while they are waiting.
 func (c *Cond) Broadcast() {
 	c.self.check()
-	table().UnparkAllFor(1, keyOf(&c.self), nil)
+	key := keyOf(&c.self)
+	if !table().Waiting(key) {
+		return
+	}
+	if m := c.mutex(); m != nil && !insideBubble() {
+		m.takeOver(key)
+	} else {
+		table().UnparkAllFor(1, key, nil) // wokenByCond
+	}
+}
+
+// mutex returns what whoever locks c.L for itself has to lock first, or nil if
+// that is not a Mutex of this package.
+func (c *Cond) mutex() *Mutex {
+	switch l := c.L.(type) {
+	case *Mutex:
+		return l
+	case *RWMutex:
+		return &l.w
+	}
+	return nil
 }
 
 // A copyChecker holds its own address since its first use, to detect that the

@@ -72,7 +72,8 @@ func condProgram(newLocker func() Locker, scripts ...string) sim.Program {
 	}, step, func() error { return lockerAtRest(c.L) }, scripts)
 }
 
-func newMutex() Locker { return new(Mutex) }
+func newMutex() Locker   { return new(Mutex) }
+func newRWMutex() Locker { return new(RWMutex) }
 
 func nameLocker(l Locker) {
 	if m, ok := l.(*Mutex); ok {
@@ -95,12 +96,23 @@ func lockerAtRest(l Locker) error {
 
 func TestModelCond(t *testing.T) {
 	defer backToReality()
-	for _, scripts := range [][]string{{"WW", "SS"}, {"WW", "ss"}, {"WL", "AL"}, {"WL", "aL"}, {"Cx", "SL"}} {
+	for _, scripts := range [][]string{{"WW", "SS"}, {"WW", "ss"}, {"WL", "AL"}, {"WL", "aL"}, {"Cx", "SL"}, {"CL", "xA"}} {
 		exhaust(t, modes[0], condProgram(newMutex, scripts...))
 	}
-	for _, scripts := range [][]string{{"W", "W", "A"}, {"W", "W", "aL"}, {"W", "C", "SSx"}, {"W", "C", "ssx"}, {"W", "L", "W", "a"}} {
+	exhaust(t, modes[1], condProgram(newMutex, "WL", "aL"))
+	exhaust(t, modes[0], condProgram(newRWMutex, "WL", "aL"))
+	for _, scripts := range [][]string{{"W", "W", "A"}, {"W", "W", "aL"}, {"W", "C", "SSx"}, {"W", "C", "Ax"}, {"W", "L", "W", "a"}, {"W", "AL", "C", "x"}} {
 		for _, m := range modes {
 			sample(t, m, condProgram(newMutex, scripts...), 100_000)
 		}
 	}
+	sample(t, modes[0], condProgram(newRWMutex, "W", "W", "L", "a"), 100_000)
+}
+
+// The faults that are seeded in morph.go.
+var condMutants = []seeded{
+	{"cond: tag not set", modes[0], condProgram(newMutex, "W", "A"), sim.Exhaustive(2)},
+	{"cond: parked set before the waiters are counted", modes[0], condProgram(newMutex, "W", "L", "a"), sim.Exhaustive(2)},
+	{"cond: tag not validated", fenceMode, condProgram(newMutex, "W", "L", "a"), sim.Uniform(1)},
+	{"cond: woken waiter forgets its duty", modes[0], condProgram(newMutex, "W", "W", "a"), sim.Exhaustive(2)},
 }

@@ -22,7 +22,7 @@ type seeded struct {
 // The faults that need threads to change Ps.
 var migrating = map[string]bool{"rwmutex: taken back on another P": true}
 
-var allMutants = slices.Concat(mutexMutants, rwMutants)
+var allMutants = slices.Concat(mutexMutants, rwMutants, condMutants)
 
 // A checker that has never found anything is not trusted: each seeded fault must
 // be found on the program that is named with it.

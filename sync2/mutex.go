@@ -130,9 +130,10 @@ const (
 
 // Tokens of waiters that are woken.
 const (
-	wokenPlain parking.UnparkToken = iota // look again
-	wokenAwake                            // look again; you hold awake
-	handedOff                             // you own the mutex (T7)
+	wokenByCond parking.UnparkToken = iota // by a Cond; the mutex knows nothing about it
+	wokenPlain                             // look again
+	wokenAwake                             // look again; you hold awake
+	handedOff                              // you own the mutex (T7)
 )
 
 // A Mutex is a mutual exclusion lock. The zero value is an unlocked mutex. A
@@ -520,8 +521,8 @@ func (m *Mutex) wakeRaced() {
 			return
 		}
 	}
-	if node := m.tag.Load() & tagNode; node != 0 {
-		table().UnparkOneFor(2, m.key(node), nil)
+	if node := m.tag.Load() & tagNode; node != 0 && table().Waiting(m.key(node)) {
+		table().UnparkOneFor(2, m.key(node), func(parking.UnparkResult) parking.UnparkToken { return wokenPlain })
 	}
 }
 
