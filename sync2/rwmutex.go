@@ -245,16 +245,6 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 	}
 }
 
-// glance waits a little before another look, or reports that it is time to park.
-func glance(looks *int) bool {
-	if *looks >= looksMost || !parallel() {
-		return false
-	}
-	*looks++
-	pauseFor(spinLimit() / looksMost)
-	return true
-}
-
 // entered reports whether the caller, whose T1 or T2 left s in the word, is in.
 // Somebody else changed the word at the same time.
 func (rw *RWMutex) entered(s int32) bool {

@@ -47,6 +47,15 @@ func (s *spin) patient(*Mutex) bool {
 
 func noteTaken(*Mutex) {}
 
+func glance(looks *int) bool {
+	if *looks == 1 || !sim.Running() || sim.Choose(2) == 0 {
+		return false
+	}
+	*looks++
+	pauseFor(0)
+	return true
+}
+
 func pauseFor(int64) {
 	if sim.Running() {
 		sim.Pause()

@@ -59,6 +59,18 @@ func (s *spin) patient(m *Mutex) bool {
 	return s.tries <= most && s.pause != 0
 }
 
+// glance waits a little before another look at an RWMutex, or reports that it is
+// time to park.
+func glance(looks *int) bool {
+	const most = 4
+	if *looks == most || !parallel() {
+		return false
+	}
+	*looks++
+	pauseFor(spinLimit() / most)
+	return true
+}
+
 // A turnover is the last time that a contender took some mutex, and how many
 // times in a row the next contender came right after that. Mutexes share it by
 // their address; then a contender may wait too long, or try too often.
