@@ -190,7 +190,7 @@ var qMutants = []struct {
 	{"hq: unlock in two halves", inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa")},
 	{"hq: sleeps though it is free", inModeQ("sleep", 2, sim.Exhaustive(2), "aa", "aa")},
 	{"hq: leaves though it was taken", inModeQ("sleep", 4, sim.Uniform(1), "aa", "aa", "aa")},
-	{"hq: sleepers told before parked is clear", inModeQ("sleep", 4, sim.Uniform(1), "aa", "aa", "aa")},
+	{"hq: sleepers told before parked is clear", inModeQ("sleep", 4, sim.PCT(4, 2), "aa", "aa", "aa")},
 	{"hq: nobody is behind the head", allQueue("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
 	{"hq: promotes two", allQueue("queue", noTime, sim.Exhaustive(1), "a", "a", "a")},
 	{"hq: successor of one that left waits", allQueue("queue", noTime, sim.Exhaustive(2), "aa", "aa")},
