@@ -39,6 +39,11 @@ func pause(n uint32)  { asm.Pause(n) }
 func nanotime() int64 { return rt.Nanotime() }
 func yield()          { rt.Yield() }
 
+// prefetch asks for what making the owner of w ready begins with.
+//
+//go:norace
+func prefetch(w *waiter) { asm.PrefetchW(w.parker.Sleeper()) }
+
 const (
 	spinTries    = 200
 	migrateBatch = 32 // queues

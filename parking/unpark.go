@@ -30,6 +30,7 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	s, at := t.lock(h, key)
 	w := *at
 	if w != nil {
+		prefetch(w)
 		r.Unparked = 1
 		r.More = w.next != nil
 		if callback != nil { // who would look at the clock otherwise
@@ -160,6 +161,9 @@ func appendTo(list **waiter, last, w *waiter) *waiter {
 func signalAll(list *waiter, token UnparkToken, more bool, skip int) {
 	for w := list; w != nil; {
 		next := w.next
+		if next != nil {
+			prefetch(next)
+		}
 		w.clear()
 		w.signal(token, more, skip+2) // w is its owner's again
 		w = next

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"time"
+	"unsafe"
 )
 
 // Pinnable reports whether Pin works in this build.
@@ -52,6 +53,9 @@ type realSleep struct{ channelSleep }
 func (p *machine) realSuspend(reason Reason, skip int) {
 	p.sleep.channelSleep.suspend(&p.state, reason)
 }
+
+// Sleeper returns nil: nothing to prefetch is known.
+func (p *machine) Sleeper() unsafe.Pointer { return nil }
 
 //go:norace
 func (p *machine) realResume(skip int) { p.sleep.channelSleep.resume() }
