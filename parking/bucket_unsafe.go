@@ -25,6 +25,11 @@ func newBuckets(n int) []bucket {
 	return unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), n)
 }
 
+// addr returns where what is used of b begins.
+//
+//go:norace
+func (b *bucket) addr() unsafe.Pointer { return unsafe.Pointer(&b.bucketFields) }
+
 // AddrOf returns the address of a word as a number, for a Key. The caller keeps
 // the word alive while it is parked on.
 func AddrOf[T any](word *T) uintptr { return uintptr(unsafe.Pointer(word)) }

@@ -44,6 +44,9 @@ func yield()          { rt.Yield() }
 //go:norace
 func prefetch(w *waiter) { asm.PrefetchW(w.parker.Sleeper()) }
 
+//go:norace
+func prefetchBucket(b *bucket) { asm.PrefetchW(b.addr()) }
+
 const (
 	spinTries    = 200
 	migrateBatch = 32 // queues

@@ -31,11 +31,12 @@ type align8 = [0]atomic.Uint64
 
 type atomicPointer[T any] = sim.Pointer[T]
 
-func pin() int         { return rt.Pin() }
-func unpin()           { rt.Unpin() }
-func nanotime() int64  { return rt.Nanotime() }
-func yield()           { rt.Yield() }
-func prefetch(*waiter) {}
+func pin() int               { return rt.Pin() }
+func unpin()                 { rt.Unpin() }
+func nanotime() int64        { return rt.Nanotime() }
+func yield()                 { rt.Yield() }
+func prefetchBucket(*bucket) {}
+func prefetch(*waiter)       {}
 
 func pause(n uint32) {
 	if sim.Running() {

@@ -122,7 +122,12 @@ func (t *Table) fill(w *waiter, key Key, opts *Options) (ticket uint32) {
 // waited returns for how long w has been waiting, in ns.
 //
 //go:norace
-func (w *waiter) waited() int64 { return nanotime() - w.since }
+func (w *waiter) waited() int64 { return w.waitedAt(nanotime()) }
+
+// waitedAt is waited at a time that may be from shortly before w was queued.
+//
+//go:norace
+func (w *waiter) waitedAt(now int64) int64 { return max(0, now-w.since) }
 
 // delay returns (d0 + d1)/2 * n, where n waiters are queued behind first, which
 // included, and d0 and d1 are what first and the last have waited since the
