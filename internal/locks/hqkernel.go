@@ -268,6 +268,7 @@ func (l *HQKernel) listDomain(d uint32) (alone bool) {
 // lockFlat takes the word as the head of the flat queue.
 func (l *HQKernel) lockFlat(n *hqNode, me uint32) {
 	l.countFlat(n)
+	n.next.Load() // while there is time: brings the line if somebody has linked itself already
 	for {
 		w := awaitFree(&l.word)
 		if w>>tailShift != me {
@@ -310,6 +311,7 @@ func (l *HQKernel) countFlat(n *hqNode) {
 // lockTree takes the word as the head of the list of domains, in the queue of
 // domain d, and hands that role over.
 func (l *HQKernel) lockTree(n *hqNode, me, d uint32) {
+	n.next.Load() // while there is time: brings the line if somebody has linked itself already
 	awaitFree(&l.word)
 	setBits(&l.word, locked, locked) // first: once the queue is left, others may be heads
 	switch to := l.leave(n, me, d); to {

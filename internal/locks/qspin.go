@@ -56,42 +56,59 @@ func tryLock(word *atomicUint32, idle uint32) bool {
 	return w&^idle == 0 && word.CompareAndSwap(w, w|locked)
 }
 
-// Qspin has the shape of Linux's qspinlock: a word that is taken by one
+// QspinWord has the shape of Linux's qspinlock: a word that is taken by one
 // instruction if it is free, one waiter that spins on it, then a queue of which
 // the head spins on it. A new owner promotes the next head before it returns, so
-// unlocking is one store.
-type Qspin struct {
-	word  atomicUint32
-	_     [line - 4]byte
-	nodes []node
-}
+// unlocking is one store. A thread waits for one word at a time, so all words
+// can share the nodes.
+type QspinWord struct{ word atomicUint32 }
 
-// NewQspin returns an unlocked Qspin.
-func NewQspin(threads int) *Qspin { return &Qspin{nodes: make([]node, threads)} }
+// Nodes are the queue nodes of threads.
+type Nodes []node
 
 // Lock locks l.
-func (l *Qspin) Lock(thread int) {
+func (l *QspinWord) Lock(nodes Nodes, thread int) {
 	if !l.word.CompareAndSwap(0, locked) && !lockPending(&l.word, l.word.Load(), 0) {
-		l.lockQueued(thread)
+		l.lockQueued(nodes, thread)
 	}
 }
 
-func (l *Qspin) lockQueued(thread int) {
-	n, me := &l.nodes[thread], refOf(thread)
+func (l *QspinWord) lockQueued(nodes Nodes, thread int) {
+	n, me := &nodes[thread], refOf(thread)
 	n.reset()
 	if tryLock(&l.word, 0) {
 		return
 	}
 	if prev := swapBits(&l.word, tailMask, me<<tailShift) >> tailShift; prev != 0 {
-		storeRelease(&l.nodes[prev-1].next, me)
+		storeRelease(&nodes[prev-1].next, me)
 		await(&n.granted)
 	}
+	next := n.next.Load() // while there is time: whoever linked itself already
 	if w := awaitFree(&l.word); w == me<<tailShift && l.word.CompareAndSwap(w, locked) {
 		return
 	}
 	setBits(&l.word, locked, locked)
-	storeRelease(&l.nodes[await(&n.next)-1].granted, 1)
+	if next == 0 {
+		next = await(&n.next)
+	}
+	storeRelease(&nodes[next-1].granted, 1)
 }
 
 // Unlock unlocks l.
-func (l *Qspin) Unlock(int) { setBits(&l.word, locked, 0) }
+func (l *QspinWord) Unlock() { setBits(&l.word, locked, 0) }
+
+// Qspin is a QspinWord with its own nodes.
+type Qspin struct {
+	l     QspinWord
+	_     [line - 4]byte
+	nodes Nodes
+}
+
+// NewQspin returns an unlocked Qspin.
+func NewQspin(threads int) *Qspin { return &Qspin{nodes: make(Nodes, threads)} }
+
+// Lock locks l.
+func (l *Qspin) Lock(thread int) { l.l.Lock(l.nodes, thread) }
+
+// Unlock unlocks l.
+func (l *Qspin) Unlock(int) { l.l.Unlock() }

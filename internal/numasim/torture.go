@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hqsync/hqsync/hq"
 	"github.com/hqsync/hqsync/internal/locks"
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -16,7 +17,7 @@ import (
 // A Run says what is tortured, and how long.
 type Run struct {
 	Machine Machine
-	Lock    string // a kind of package locks
+	Lock    string // a kind of package locks, or Ours
 	Threads int
 	Ops     int    // acquisitions counted
 	Seed    uint64 // of placement and luck
@@ -37,6 +38,8 @@ const (
 	loopTime   = 10 * ns
 	shortDelay = 2 * time.Microsecond
 	shortOdds  = 400 // in so many acquisitions per thread
+	// A burst begins with the lock held until everybody waits for it, as after one of locktorture's long holds.
+	gathering = 20 * time.Microsecond
 	// Once in 200,000 acquisitions per thread locktorture holds the lock for 100 ms. That disturbs nothing but the sum, so
 	// it is added to it: 500 ns per acquisition, divided by the number of threads.
 	longHolds = 500 * ns
@@ -51,23 +54,30 @@ type tortured struct {
 
 type tortureStats struct{ acquired, failed sim.Uint64 }
 
-// Torture runs the loop: a short burst, a pause in which the lock comes to rest, as locktorture makes every few ticks of its
-// clock, and a long burst that is measured. All threads begin a burst together.
+// Torture runs the loop: short bursts, with pauses in which the lock comes to rest, as locktorture makes every few ticks of
+// its clock, and a long burst that is measured. All threads begin a burst together.
 func (r Run) Torture() (Outcome, error) {
-	t := torture{Run: r, cpus: place(r.Machine.CPUs, r.Threads, r.Seed), luck: rand.New(rand.NewPCG(r.Seed, 1))}
+	t := torture{Run: r, cpus: place(r.Machine.CPUs, r.Machine.Even, r.Threads, r.Seed), luck: rand.New(rand.NewPCG(r.Seed, 1))}
 	var err error
 	if t.lock, err = r.newLock(t.cpus); err != nil {
 		return Outcome{}, err
 	}
 	t.data, t.stats = new(tortured), make([]tortureStats, (r.Threads+3)/4*4)
-	if _, err := t.burst(0, 4*r.Threads+warmUp); err != nil {
-		return Outcome{}, err
+	t.setup = hq.ResetForSim
+	for range warmUps {
+		if _, err := t.burst(0, 4*r.Threads+warmUp); err != nil {
+			return Outcome{}, err
+		}
 	}
 	return t.burst(2*r.Threads, r.Ops)
 }
 
-// warmUp is long enough for a lock to find out how contended it is.
-const warmUp = 400
+// So many bursts of so many acquisitions, and a few per thread, are enough for a lock to find out how contended it is. One
+// that decides when its queue drains has a chance after each.
+const (
+	warmUps = 5
+	warmUp  = 400
+)
 
 // torture is a Run under way.
 type torture struct {
@@ -78,6 +88,7 @@ type torture struct {
 	stats []tortureStats
 	luck  *rand.Rand
 	count tally
+	setup func() // of the first burst
 }
 
 // tally counts what happens in a burst.
@@ -104,6 +115,7 @@ func (t *torture) burst(skip, ops int) (Outcome, error) {
 		program.Threads = append(program.Threads, func() { t.loop(i) })
 		program.Starts = append(program.Starts, time.Duration(t.luck.IntN(100)))
 	}
+	program.Setup, t.setup = t.setup, nil
 	if _, err := sim.RunCosted(program); err != nil {
 		return Outcome{}, err
 	}
@@ -122,6 +134,9 @@ func (t *torture) loop(i int) {
 		sim.LoadPlain32(&t.data.readHeld)
 		sim.StorePlain64(mine, sim.LoadPlain64(mine)+1)
 		sim.Work(t.Machine.HandOver)
+		if t.count.total == 0 {
+			sim.Work(gathering)
+		}
 		if t.luck.IntN(t.Threads*shortOdds) == 0 {
 			sim.Work(shortDelay)
 		}
@@ -169,6 +184,9 @@ func (c *tally) outcome(threads int) Outcome {
 }
 
 func (r Run) newLock(cpus []int) (locks.Lock, error) {
+	if r.Lock == Ours {
+		return newOurs(), nil
+	}
 	places := make([]locks.Place, len(cpus))
 	for i, cpu := range cpus {
 		p := r.Machine.CPUs[cpu]
@@ -177,18 +195,26 @@ func (r Run) newLock(cpus []int) (locks.Lock, error) {
 	return locks.New(r.Lock, places)
 }
 
-// place puts threads on CPUs at random, on a core of their own as long as there are any: what a scheduler does that balances
-// cores and knows nothing of who talks to whom.
-func place(cpus []sim.CPUPlace, threads int, seed uint64) []int {
+// place puts threads on CPUs as a scheduler does that balances cores, and if even sockets, and knows nothing of who talks to
+// whom: at random otherwise.
+func place(cpus []sim.CPUPlace, even bool, threads int, seed uint64) []int {
 	luck := rand.New(rand.NewPCG(seed, 2))
 	order := luck.Perm(len(cpus))
-	taken := make(map[int]int)
-	rank := make([]int, len(cpus))
+	onCore, onSocket := map[int]int{}, map[int]int{}
+	core, socket := make([]int, len(cpus)), make([]int, len(cpus)) // how many come before a CPU on its core, its socket
 	for _, cpu := range order {
-		rank[cpu] = taken[cpus[cpu].Core]
-		taken[cpus[cpu].Core]++
+		core[cpu] = onCore[cpus[cpu].Core]
+		onCore[cpus[cpu].Core]++
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return rank[a] - rank[b] })
+	slices.SortStableFunc(order, func(a, b int) int { return core[a] - core[b] })
+	if !even {
+		return order[:threads]
+	}
+	for _, cpu := range order {
+		socket[cpu] = onSocket[cpus[cpu].Socket]
+		onSocket[cpus[cpu].Socket]++
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return socket[a] - socket[b] })
 	return order[:threads]
 }
 

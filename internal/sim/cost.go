@@ -43,6 +43,7 @@ type Costed struct {
 	Machine Machine
 	CPU     []int           // of each thread
 	Threads []func()        // run to their end
+	Setup   func()          // before they begin; may be nil. Procs counts the machine's CPUs
 	Starts  []time.Duration // when each thread begins; short or nil: 0
 	Domains []int           // of each CPU, for Domain
 	Nodes   []int           // of each CPU, for Node
@@ -142,7 +143,7 @@ const storeBuffer = 48 // entries
 
 func newCosts(p Costed) *costs {
 	c := &costs{
-		engine: newEngine(Program{Name: p.Name}, Options{Domains: p.Domains, Nodes: p.Nodes, Seed: p.Seed, Procs: len(p.Threads)}),
+		engine: newEngine(Program{Name: p.Name}, Options{Domains: p.Domains, Nodes: p.Nodes, Seed: p.Seed, Procs: len(p.Machine.CPUs)}),
 		prog:   p,
 		model:  newLatencies(&p.Machine),
 		luck:   p.Seed*2 + 1,
@@ -160,6 +161,9 @@ func (c *costs) run() (Toll, error) {
 	c.mark()
 	c.publish()
 	defer c.withdraw()
+	if c.prog.Setup != nil {
+		c.prog.Setup()
+	}
 	for i, f := range c.prog.Threads {
 		t := c.spawn(i, f)
 		if i < len(c.prog.Starts) {
