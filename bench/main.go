@@ -53,6 +53,7 @@ var commands = []command{
 	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
 	{"spin", "hq.Lock, the lock of a bucket, beside the spin locks of the literature.", &spinCmd{}, nil},
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
+	{"numasim", "Locks and tables on machines that are not here, modelled. Needs -tags sim.", &numasimCmd{}, nil},
 	{"all", "Everything, into one report.", &allCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }
