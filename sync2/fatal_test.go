@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hqsync/hqsync/sync2"
 )
 
 // misuses are fatal in package sync: no recover sees them, the process ends with status 2 and says which method it was.
@@ -107,3 +109,38 @@ func TestMisuseIsFatalWithTheTextOfPackageSync(t *testing.T) {
 		})
 	}
 }
+
+// TestUnlockOfUnlockedMutexIsFatalInEveryMode: also if no Unlock is a plain store, and if that has changed since the mutex
+// was last used. That two Unlocks at the same time may go unreported is pinned by TestModelUnlock_TwoForOneLock.
+func TestUnlockOfUnlockedMutexIsFatalInEveryMode(t *testing.T) {
+	for _, env := range []string{"SYNC2=", "SYNC2=asymmetric=0"} {
+		for _, part := range append(mutexMisuses(), unlockAfterChangeOfMode) {
+			t.Run(env+"/"+part, func(t *testing.T) {
+				t.Parallel()
+				const want = "fatal error: sync: unlock of unlocked mutex\n"
+				if r := startChild(t, ours, part, time.Minute, env); r.exit != 2 || !strings.HasPrefix(r.stderr, want) {
+					t.Errorf("want exit status 2 and %q: %v", want, r)
+				}
+			})
+		}
+	}
+}
+
+func mutexMisuses() (parts []string) {
+	for _, misuse := range misuses {
+		if misuse.text == "sync: unlock of unlocked mutex" {
+			parts = append(parts, misuse.part)
+		}
+	}
+	return parts
+}
+
+var unlockAfterChangeOfMode = child("UnlockAfterChangeOfMode", func(s subject) {
+	m := s.newMutex()
+	m.Lock()
+	m.Unlock()
+	now := sync2.CurrentTunables()
+	now.Asymmetric = !now.Asymmetric
+	_ = sync2.SetTunables(now) // where this is not possible there is one mode only
+	survive(m.Unlock)
+})
