@@ -38,7 +38,10 @@ type variant struct {
 // variants has the commands of which all makes another number of sections than one, or which need something. They are in
 // all even if a build like this one cannot run them itself.
 var variants = map[string][]variant{
-	"numasim": {{args: []string{"numasim"}, tags: "sim", ready: canBuild}},
+	"numasim": {
+		{args: []string{"numasim", "spin"}, tags: "sim", ready: canBuild},
+		{args: []string{"numasim", "hash"}, tags: "sim", ready: canBuild},
+	},
 	"service": {
 		{args: []string{"service", "kv"}, quick: fewWorkers, ready: service.KV.Missing},
 		{args: []string{"service", "http"}, quick: fewWorkers, ready: service.HTTP.Missing},
