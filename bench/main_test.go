@@ -81,6 +81,7 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"parked", "-g", "0", "-mutexes", "5"}, "-g 0"},
 		{[]string{"parked", "-g", "5", "-mutexes", "6"}, "-mutexes 6"},
 		{[]string{"mutex", "-g", "many"}, "many"},
+		{[]string{"spin", "-locks", "nonesuch"}, `no lock "nonesuch"`},
 		{[]string{"tune", "-slice", "1ns"}, "Tunables.Slice cannot be 1ns"},
 		{[]string{"-d", "soon"}, "soon"},
 		{[]string{"-d", "1ns"}, "-d 1ns"},

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"math"
+	"runtime/metrics"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/bench/internal/stats"
+	"github.com/hqsync/hqsync/internal/locks"
+	"github.com/hqsync/hqsync/internal/rt"
+)
+
+// A small run fills every cell, and the sheets have as many cells as columns.
+func TestSpin_EveryLockInEveryScene(t *testing.T) {
+	if !rt.Pinnable {
+		t.Skip("this build cannot pin goroutines")
+	}
+	names, err := (&spinCmd{}).names()
+	if err != nil || len(names) != len(locks.Kinds)+1 {
+		t.Fatalf("names %q, %v", names, err)
+	}
+	r := &spinRun{
+		plan: plan{rounds: 1, duration: shortest}, names: names, times: map[string][][]float64{}, tops: map[string]float64{},
+		scenes: []spinScene{{"alone", 1, 0, true, workPair{}}, {"2 Ps", 2, 2, true, workPair{20, 20}},
+			{"pinned", 3, 3, true, workPair{20, 20}}, {"not pinned", 3, 2, false, workPair{20, 20}}},
+	}
+	for _, name := range names {
+		r.times[name] = make([][]float64, len(r.scenes))
+	}
+	if err := r.measure(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		for i, s := range r.scenes {
+			if times := r.times[name][i]; len(times) != 1 || times[0] <= 0 {
+				t.Errorf("%s, %s: %v", name, s.name, times)
+			}
+		}
+	}
+	targets, _ := r.targets()
+	for _, sheet := range []result.Sheet{r.table(), targets} {
+		for _, row := range sheet.Rows {
+			if len(row) != len(sheet.Columns) {
+				t.Errorf("%s: %d cells in %d columns: %q", sheet.Name, len(row), len(sheet.Columns), row)
+			}
+		}
+	}
+	if r.pauses[0].total == 0 || r.pauses[1].total == 0 {
+		t.Error("the world was never stopped")
+	}
+}
+
+func TestSpin_OnlyTargetedLocksAreMeasuredOftenWhereTheyCollapse(t *testing.T) {
+	r := &spinRun{}
+	for _, c := range []struct {
+		name         string
+		scene, round int
+		want         bool
+	}{
+		{"ticket", sceneTwo, 9, true}, {"ticket", scenePinned, 0, true}, {"ticket", scenePinned, 1, false},
+		{spinHQ, scenePinned, 5, true}, {spinMCS, scenePinned, 6, false}, {spinHQ, sceneLoose, 1, false},
+	} {
+		if got := r.sampled(c.name, c.scene, c.round); got != c.want {
+			t.Errorf("sampled(%s, %d, %d) = %t", c.name, c.scene, c.round, got)
+		}
+	}
+}
+
+func TestSpin_Verdicts(t *testing.T) {
+	e := stats.Estimate{Median: 1.1, Lo: 0.9, Hi: 1.2, N: stats.MinSamples}
+	for _, c := range []struct {
+		target spinTarget
+		want   result.Verdict
+	}{
+		{spinTarget{value: e, bound: 1.1}, result.Met},
+		{spinTarget{value: e, bound: 1}, result.Noise},
+		{spinTarget{value: e, bound: 0.8}, result.Missed},
+		{spinTarget{value: e, bound: 1.1, atLeast: true}, result.Met},
+		{spinTarget{value: e, bound: 1.15, atLeast: true}, result.Noise},
+		{spinTarget{value: e, bound: 1.3, atLeast: true}, result.Missed},
+		{spinTarget{value: stats.Estimate{Median: 41, N: 1}, bound: 40}, result.Missed},
+		{spinTarget{value: e}, ""},
+	} {
+		if got := c.target.verdict(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.target, got, c.want)
+		}
+	}
+}
+
+func TestPauses_P99OfWhatCameBetween(t *testing.T) {
+	at := func(counts ...uint64) *metrics.Float64Histogram {
+		return &metrics.Float64Histogram{Counts: counts, Buckets: []float64{0, 1e-6, 1e-5, math.Inf(1)}}
+	}
+	var p pauses
+	p.add(at(1000, 5, 7), at(1098, 7, 7))
+	if got := p.p99(); math.Abs(got-10) > 1e-9 {
+		t.Errorf("98 of 1 us and 2 of 10 us: p99 %v us, want 10", got)
+	}
+	p.add(at(0, 0, 0), at(100, 0, 0))
+	if got := p.p99(); math.Abs(got-1) > 1e-9 {
+		t.Errorf("198 of 1 us and 2 of 10 us: p99 %v us, want 1", got)
+	}
+}
+
+// Both partners of each pair end when the clock does, wherever they are.
+func TestPairs_End(t *testing.T) {
+	r := &spinRun{plan: plan{rounds: 1, duration: 20 * time.Millisecond}}
+	for i := range r.pairs {
+		if err := r.hammer(context.Background(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := slices.Concat(r.pairs[0], r.pairs[1]); len(got) != 2 {
+		t.Errorf("samples %v", got)
+	}
+}
