@@ -8,6 +8,9 @@ import (
 	"github.com/hqsync/hqsync/internal/rt"
 )
 
+// RecordBytes is what the records that are made at a time take together.
+const RecordBytes = recordBatch * unsafe.Sizeof(waiter{})
+
 // Mix is the hash function of a table with the given multiplier.
 func Mix(addr uintptr, mult uint64) uint64 { return mix(addr, mult) }
 

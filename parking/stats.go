@@ -123,6 +123,15 @@ type trace struct {
 	pcs [maxFrames]uintptr
 }
 
+// newTrace returns the stack from the caller of its caller on, less skip frames.
+//
+//go:noinline
+func newTrace(skip int) *trace {
+	s := new(trace)
+	s.n = runtime.Callers(skip+3, s.pcs[:])
+	return s
+}
+
 // recordStack notes the stack from the caller of Park on, less skip frames. The
 // caller is pinned, but not meanwhile.
 //
@@ -130,9 +139,7 @@ type trace struct {
 //go:norace
 func (w *waiter) recordStack(skip int) {
 	unpin()
-	s := new(trace)
-	s.n = runtime.Callers(skip+3, s.pcs[:])
-	w.stack = s
+	w.rare = &rare{stack: newTrace(skip + 1)}
 	pin()
 }
 
@@ -206,8 +213,8 @@ func (c *copier) tree(q *waiter) bool {
 		}
 		key, _ := w.key()
 		info := WaiterInfo{Key: key.public(), Waited: time.Duration(c.now - w.since), Reason: w.reason, Token: ParkToken(w.token)}
-		if w.stack != nil { // the record's next wait has another
-			info.Stack = w.stack.pcs[:w.stack.n]
+		if w.rare != nil && w.rare.stack != nil { // the record's next wait has another
+			info.Stack = w.rare.stack.pcs[:w.rare.stack.n]
 		}
 		c.infos = append(c.infos, info)
 	}

@@ -25,7 +25,7 @@ type waiter struct {
 	// Written by the owner before W1.
 	space uint32 // number of the Table, or sharedSpace: the global hash serves several
 	owner uint32 // number of the Table
-	group *group // of the records that one goroutine waits with at the same time, or nil
+	rare  *rare  // nil if there is nothing in it
 
 	// Guarded by the bucket lock while queued.
 	// All links are clear while it is not queued.
@@ -40,11 +40,16 @@ type waiter struct {
 	reason Reason
 	since  int64   // monotonic ns at which the waiting began
 	token  uintptr // the ParkToken; then the UnparkToken, written by the waker before its signal
-	stack  *trace  // where it waits, or nil if the table does not record that
 }
 
-// recordBatch records of 120 bytes fill an allocation of 8 KiB.
-const recordBatch = 68
+// rare is what few waits have, apart to keep the records of all others small.
+type rare struct {
+	group *group // of the records that one goroutine waits with at the same time, or nil
+	stack *trace // where it waits, or nil if the table does not record that
+}
+
+// recordBatch records of 112 bytes fill an allocation of 8 KiB.
+const recordBatch = 73
 
 // newWaiters makes some records and returns one. The others go to the cache:
 // allocating takes more stack than a goroutine that is about to sleep has left of
@@ -89,7 +94,7 @@ func (w *waiter) freePinned() {
 //
 //go:norace
 func (w *waiter) free() {
-	w.group, w.stack = nil, nil
+	w.rare = nil
 	pin()
 	w.freePinned()
 }
@@ -113,7 +118,7 @@ func (t *Table) fill(w *waiter, key Key, opts *Options) (ticket uint32) {
 		w.since = now
 	}
 	w.charged = now // what it waited before has been told
-	if w.group != nil {
+	if w.group() != nil {
 		return 0 // sleeps on the group's Parker
 	}
 	return w.parker.Prepare()
@@ -158,11 +163,19 @@ func (w *waiter) signal(token UnparkToken, more bool, skip int) {
 		race.Release(w.edgeAddr()) // the only waker of this wait
 		race.Disable()
 	}
-	if w.group != nil {
-		w.group.signal(skip + 1)
+	if g := w.group(); g != nil {
+		g.signal(skip + 1)
 		return
 	}
 	w.parker.Unpark(skip + 1)
+}
+
+//go:norace
+func (w *waiter) group() *group {
+	if w.rare == nil {
+		return nil
+	}
+	return w.rare.group
 }
 
 // clear resets the links.

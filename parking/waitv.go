@@ -24,6 +24,7 @@ import (
 type group struct {
 	parker  parker
 	signals atomicInt32
+	rare    rare     // of all its records
 	records []member // one for each word; owned by the sleeping goroutine
 }
 
@@ -124,14 +125,15 @@ func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index, 
 //
 //go:norace
 func (t *Table) queueAll(g *group, entries []WaitEntry, keys []Key, opts *Options) (mismatch int, refused Outcome) {
+	g.rare.group = g
+	if t.stacks.Load() != 0 {
+		g.rare.stack = newTrace(opts.Skip)
+	}
 	for i := range entries {
 		e := &entries[i]
 		h := t.root(keys[i])
 		w := pinWithRecord()
-		w.group = g
-		if t.stacks.Load() != 0 {
-			w.recordStack(opts.Skip)
-		}
+		w.rare = &g.rare
 		_, refused = t.queue(h, keys[i], w, func() bool { return loadWord(e.Word.val) == e.Val }, opts)
 		unpin()
 		if refused != queuedUp {
@@ -206,5 +208,6 @@ func (g *group) free() {
 	}
 	g.records = g.records[:0]
 	g.signals.Store(0)
+	g.rare = rare{}
 	putGroup(g)
 }

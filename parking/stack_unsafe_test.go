@@ -1,0 +1,57 @@
+package parking_test
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/hqsync/hqsync/internal/race"
+	"github.com/hqsync/hqsync/internal/rt"
+	"github.com/hqsync/hqsync/parking"
+)
+
+// deep calls f with some of the stack in use, and reports whether the stack has
+// moved when f returns: then it had not been enough.
+//
+//go:noinline
+func deep(frames int, f func()) (moved bool) {
+	var pad [40]byte
+	before := uintptr(unsafe.Pointer(&pad))
+	if frames > 0 {
+		moved = deep(frames-1, f)
+	} else {
+		f()
+	}
+	return moved || uintptr(unsafe.Pointer(&pad)) != before
+}
+
+// A goroutine begins with 2 KiB of stack, of which the runtime keeps 0.9 for
+// itself. Park has to do with what its callers, sync2's primitives among them,
+// leave of the rest: a stack that has doubled is most of what a parked goroutine
+// takes. The few that make new records for the others may grow.
+func TestPark_StackFitsIntoTheFirst(t *testing.T) {
+	if race.Enabled || !rt.Pinnable {
+		t.Skip("this build has frames of its own")
+	}
+	const goroutines, frames = 2000, 4
+	var tab parking.Table
+	key := keys(t, 1)[0]
+	results := make(chan bool, goroutines)
+	for range goroutines {
+		go func() {
+			opts := parking.Options{}
+			results <- deep(frames, func() { tab.Park(key, nil, nil, nil, &opts) })
+		}()
+	}
+	eventually(t, "all are parked", func() bool { return tab.Stats().Parked == goroutines })
+	tab.UnparkAll(key, nil)
+	grown := 0
+	for range goroutines {
+		if <-results {
+			grown++
+		}
+	}
+	t.Logf("%d of %d stacks grew", grown, goroutines)
+	if grown > goroutines/20 {
+		t.Errorf("%d of %d stacks grew", grown, goroutines)
+	}
+}
