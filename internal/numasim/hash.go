@@ -133,7 +133,7 @@ var (
 			SameCore: 50 * ns, SameCluster: 50 * ns, SameNode: 50 * ns, SameSocket: 50 * ns, CrossSocket: 300 * ns,
 			Hit: 1 * ns, Locked: 8 * ns, Pause: 5 * ns, PerSharer: 3 * ns, Pipelined: 5 * ns,
 		},
-		Call: 420 * ns, Fitted: "32 threads, large and aligned: 1122115",
+		Call: 770 * ns, Fitted: "32 threads, large and aligned: 1122115",
 	}
 	milan = &HashMachine{
 		Text: "256 CPUs on 2 sockets (taken for EPYC 7763)",

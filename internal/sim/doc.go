@@ -125,9 +125,10 @@
 // ended; livelock: too many steps, or everybody spins on words that nobody writes; [History] with Linearizable;
 // poison; misuse of parkers, pins, mutexes.
 //
-// # Where a cost model goes
+// # Cost mode
 //
-// A further Strategy can choose the thread whose simulated CPU has the smallest clock, and charge each step to the
-// cache line of its word: all steps pass through thread.point with operation and word, Options has Procs, Domains
-// and Nodes.
+// [RunCosted] runs threads in simulated time instead: no schedules are explored, the thread with the least clock goes
+// first, and each operation takes as long as its cache line needs to come from where it is, on the [Machine] that the
+// program names. The words, Pause, Pin, Nanotime, Parker and Atomically are the same, and so is the code under test; see
+// cost.go and line.go. [Work], [Elapsed], [BackOff] and [Prefetch64] are for such programs.
 package sim
