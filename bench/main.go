@@ -55,6 +55,7 @@ var commands = []command{
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
 	{"numasim", "Locks and tables on machines that are not here, modelled. Needs -tags sim.", &numasimCmd{}, nil},
 	{"all", "Everything, into one report.", &allCmd{}, nil},
+	{"instructions", "Count the instructions of uncontended operations.", &instructionsCmd{}, nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
 }
 
