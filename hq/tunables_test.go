@@ -20,7 +20,7 @@ func TestSetTunables_RefusesNonsenseByName(t *testing.T) {
 		{func(u *Tunables) { u.LocalTime = 0 }, "hq: Tunables.LocalTime cannot be 0s; allowed: a duration such as 50us, from 1us to 1s"},
 		{func(u *Tunables) { u.HandOvers = 1_000_001 }, "hq: Tunables.HandOvers cannot be 1000001; allowed: "},
 		{func(u *Tunables) { u.Crossings = -1 }, "hq: Tunables.Crossings cannot be -1; allowed: "},
-		{func(u *Tunables) { u.Streak = 1 << 40 }, "hq: Tunables.Streak cannot be 1099511627776; allowed: "},
+		{func(u *Tunables) { u.Streak = 1 << 30 }, "hq: Tunables.Streak cannot be 1073741824; allowed: "},
 		{func(u *Tunables) { u.Keep = -5 }, "hq: Tunables.Keep cannot be -5; allowed: "},
 		{func(u *Tunables) { u.Votes = 0 }, "hq: Tunables.Votes cannot be 0; allowed: "},
 		{func(u *Tunables) { u.Budget = time.Minute }, "hq: Tunables.Budget cannot be 1m0s; allowed: "},
