@@ -17,6 +17,10 @@
 //   - The goroutine leak profile does not report goroutines that are blocked on
 //     these types: the runtime looks for its own records. It never reports a
 //     goroutine falsely because of them.
+//   - RWMutex is aligned to 8 bytes on 64-bit machines, where package sync's is to
+//     4. A surplus RUnlock while readers are counted by P is fatal at the latest
+//     when a writer next looks at the count, not at once.
+//   - Cond.L must not be replaced while goroutines are waiting.
 //   - In a synctest bubble every WaitGroup.Wait and Cond.Wait blocks durably,
 //     also on a WaitGroup of outside, and the runtime's checks for uses of one
 //     from several bubbles are not made.
