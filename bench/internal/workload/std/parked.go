@@ -12,7 +12,7 @@ type room struct {
 	mutexes []sync.Mutex
 	waiters int
 	passed  atomic.Int64
-	due     int64         // the passed that is told through all
+	due     atomic.Int64  // the passed that is told through all
 	all     chan struct{} // buffered, so that nobody blocks on it
 }
 
@@ -33,14 +33,14 @@ func (r *room) start() {
 // wait leaves the mutex locked: whoever wakes the next unlocks it.
 func (r *room) wait(i int) {
 	r.mutexes[i].Lock()
-	if r.passed.Add(1) == r.due {
+	if r.passed.Add(1) == r.due.Load() {
 		r.all <- struct{}{}
 	}
 }
 
 // wake unlocks the first n of the mutexes.
 func (r *room) wake(n int) {
-	r.due += int64(n)
+	r.due.Add(int64(n))
 	for i := range n {
 		r.mutexes[i].Unlock()
 	}
