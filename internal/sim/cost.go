@@ -488,7 +488,7 @@ func (t *costThread) pause() {
 	}
 	t.waiting = true
 	if t.clocked {
-		t.c.resumeAt(t, t.at+clockRounds*t.c.model.pause)
+		t.c.resumeAt(t, t.at+clockEvery)
 	}
 	t.suspend()
 	t.waiting = false
@@ -508,8 +508,8 @@ func (t *costThread) awaitNot(a addr, wd width, v value) value {
 	}
 }
 
-// clockRounds is after how many rounds of a loop that looks at the clock the thread comes round.
-const clockRounds = 32
+// clockEvery is how long a thread rests in a loop that looks at the clock.
+const clockEvery instant = 2_000_000
 
 // disturb resumes a spinning thread, which will find that the line has gone, somewhere within its round.
 func (t *costThread) disturb() {

@@ -128,12 +128,12 @@ func TestCost_SpinnerSeesTheStore(t *testing.T) {
 func TestCost_SpinnerWithDeadlineLooksAtTheClock(t *testing.T) {
 	var word apart
 	ends, _ := costed(t, after(9000, func() { word.Load() }), func() {
-		for deadline := Nanotime() + 2000; word.Load() == 0 && Nanotime() < deadline; {
+		for deadline := Nanotime() + 5000; word.Load() == 0 && Nanotime() < deadline; {
 			Pause()
 		}
 	})
-	if ends[1] < 2000 || ends[1] > 2200 {
-		t.Errorf("the spinner gives up at %v, want about 2µs", ends[1])
+	if ends[1] < 5000 || ends[1] > 7200 {
+		t.Errorf("the spinner gives up at %v, want within 2µs of its deadline at 5µs", ends[1])
 	}
 }
 
