@@ -55,6 +55,11 @@ const (
 	// the waiters are in that node's buckets, as with NUMA, else where they are
 	// without the flag. With NUMA the pair's node goes first, then the policy, then
 	// the caller's node. A policy that changes in between hides waiters.
+	//
+	// Only MPOL_PREFERRED prefers a node here. Linux also goes by the home node of
+	// MPOL_BIND and MPOL_PREFERRED_MANY, but has no call that tells it: a program
+	// that sets one can store it in the pair of a NUMAWord. The policy of a thread
+	// does not count, in neither.
 	MPOL Flags = 0x08
 	// Private keeps to this Table. Without it the operation is one of all tables,
 	// in the buckets that they share.

@@ -87,15 +87,17 @@ func TestWaiting_FollowsTheWaiters(t *testing.T) {
 // while somebody holds the bucket.
 func TestWakeWithoutWaiters_TakesNoLock(t *testing.T) {
 	var tab parking.Table
-	k := keys(t, 1)[0]
+	word := new(uint32)
+	k := parking.Key{Addr: parking.AddrOf(word)}
 	s := sleep(&tab, k, parking.Options{})
 	tab.UnparkOne(k, nil)
 	s.wait(t)
 
 	unlock := tab.LockBucket(k) // pins: a wait for the lock would never end
 	a, b := tab.UnparkOne(k, nil), tab.UnparkAll(k, nil)
+	n, err := tab.Wake(parking.WordOf(word), 1, parking.AllBits, parking.Private)
 	unlock()
-	if a.Unparked+b.Unparked != 0 {
-		t.Error("woke somebody")
+	if a.Unparked+b.Unparked+n != 0 || err != nil {
+		t.Errorf("woke somebody: %+v, %+v, %d, %v", a, b, n, err)
 	}
 }
