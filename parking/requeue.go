@@ -18,7 +18,10 @@ import (
 // package or panic.
 //
 // Moved waiters queue behind those of to, in their order. If from and to are
-// the same key nothing moves.
+// the same key nothing moves. The buckets stay locked, and the caller pinned, for
+// a time in proportion to the number of those that are moved: in batches, others
+// could park on to between them, and what decide has announced would not be true
+// yet.
 //
 //go:norace
 func (t *Table) UnparkRequeue(from, to Key, decide func(waiting int) RequeueOp, callback func(RequeueOp, UnparkResult) UnparkToken) UnparkResult {

@@ -64,7 +64,9 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 
 // UnparkAll wakes every goroutine that is parked on key, in order. callback is
 // as in UnparkOne; all get its token. Goroutines are made runnable after the
-// bucket has been unlocked.
+// bucket has been unlocked. It stays locked, and the caller pinned, for a time in
+// proportion to their number: in batches, whoever parks between two of them would
+// be woken by a call that came before his wait.
 //
 //go:norace
 func (t *Table) UnparkAll(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
