@@ -31,6 +31,7 @@ func (c *channelSleep) suspend(state *atomicUint32, reason Reason) {
 	}
 }
 
+//go:norace
 func (c *channelSleep) renew(reason Reason) {
 	switch reason {
 	case ReasonMutexLock, ReasonRWMutexRLock, ReasonRWMutexLock:
