@@ -21,7 +21,8 @@
 // Every pinned wait is bounded, because a stop-the-world waits for whoever is
 // pinned. A waiter whose time is up leaves its node behind as abandoned (it is
 // unlinked by the head that meets it), unpins itself, and sleeps until an
-// unlock. A waiter that has not looked at the clock for 50 us is passed over.
+// unlock. A waiter whose thread has lost its CPU for longer than that is passed
+// over.
 //
 // # Mode HQ
 //

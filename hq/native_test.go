@@ -139,7 +139,7 @@ func TestTransitionsOfModeQ(t *testing.T) {
 	a.enqueue()
 	b.enqueue()
 	c.enqueue()
-	node(b.node).beat.Store(beatOf(a.now) - 2*offCPU>>10)
+	node(b.node).beat.Store(beatOf(a.now - 200_000))
 	a.leave()
 	checkState(t, "N8, N9", b.node, out)
 	checkState(t, "N2", c.node, head)
@@ -156,7 +156,7 @@ func TestTransitionsOfModeQ(t *testing.T) {
 	for i := range queue {
 		queue[i] = waitOf(t, l, 0)
 		queue[i].enqueue()
-		node(queue[i].node).beat.Store(beatOf(a.now) - 2*offCPU>>10)
+		node(queue[i].node).beat.Store(beatOf(a.now - 200_000))
 	}
 	a.leave()
 	for _, w := range queue[:maxSkips] {

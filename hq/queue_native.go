@@ -90,11 +90,11 @@ func claim(now int64) uint32 {
 func beatOf(now int64) uint32 { return uint32(now >> 10) }
 
 // stale reports whether the holder has not looked at the clock for so long, as
-// seen at now, that it can not be running.
+// seen at now, that it can not be running: it would have left.
 //
 //go:norace
-func (n *qnode) stale(now int64) bool {
-	return int32(beatOf(now)-n.beat.Load()) > offCPU>>10
+func (n *qnode) stale(now, budget int64) bool {
+	return int32(beatOf(now)-n.beat.Load()) > int32(beatOf(budget+staleAfter))
 }
 
 // follow links the node me behind prev, whose place as the tail it has taken. It
@@ -159,7 +159,7 @@ func (w *wait) pass(c *cohort, ref uint32, b baton) bool {
 		s := node(next)
 		s.baton = b
 		switch {
-		case skips < maxSkips && s.stale(w.now) && s.state.CompareAndSwap(waiting, skipped): // N8
+		case skips < maxSkips && s.stale(w.now, w.tuned.budget) && s.state.CompareAndSwap(waiting, skipped): // N8
 			skips++
 			w.tally.skips++
 		case s.state.CompareAndSwap(waiting, head) && !mutant("hq: promotes two"): // N2

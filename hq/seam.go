@@ -30,7 +30,7 @@ const (
 	clockEvery = 32     // pauses between two looks at the clock, about 1 us
 	maxBackoff = 32     // pauses between two looks of a waiter without a node
 	pinGap     = 10_000 // ns between two looks at the clock from which on they are not counted as pinned and running
-	offCPU     = 50_000 // ns between two looks at the clock that tell that the thread was off its CPU
+	staleAfter = 20_000 // ns since a waiter has looked at the clock, beyond its budget
 	sleepSlots = 64
 )
 

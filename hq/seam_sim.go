@@ -33,7 +33,7 @@ const (
 	clockEvery = 1
 	maxBackoff = 1
 	pinGap     = 10_000
-	offCPU     = 50_000
+	staleAfter = 20_000
 	sleepSlots = 64
 )
 
