@@ -59,6 +59,6 @@ func TestMutants_SurviveOneSchedule(t *testing.T) {
 
 func (m seeded) explore(budget int) sim.Result {
 	return sim.Explore(m.mode.on(m.program), sim.Options{Strategy: m.strategy,
-		Memory: m.mode.memory, Nodes: []int{0, 1, 0}, Time: 30 * time.Second, Budget: budget, Mutant: m.name,
+		Memory: m.mode.memory, Nodes: []int{0, 1, 0}, Time: 3 * time.Minute, Budget: budget, Mutant: m.name,
 		Migrate: migrating[m.name]})
 }
