@@ -144,7 +144,7 @@ func (c *numasimSpinCmd) Run(b *bench) error {
 	return b.modelled("numasim", func(ctx context.Context) ([]result.Sheet, error) {
 		effort := numasim.Thorough
 		if b.Quick {
-			effort = numasim.Quick
+			effort = numasim.Glance
 		}
 		bar := newProgress(b.stderr)
 		defer bar.clear()

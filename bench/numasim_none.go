@@ -7,7 +7,8 @@ type numasimCmd struct {
 }
 
 func (c *numasimCmd) Help() string {
-	return `Models locks and tables on machines that are not here. Needs the simulator:
+	return `Models locks and tables on machines that are not here. This build is without the simulator; with it, -h says what a figure
+means.
 
 Example: go run -tags sim ./bench numasim`
 }

@@ -13,13 +13,14 @@ import (
 // Effort is how much is simulated for one figure.
 type Effort struct {
 	Places int // so many placements of the threads, whose mean is taken
-	Ops    int // acquisitions in each, at least; 100 per thread at least
+	Ops    int // acquisitions in each; more if that is less than 100 per thread
 }
 
-// Thorough is for a report, Quick for a look: figures of few threads, where placement counts most, then scatter.
+// Thorough is for a report, Quick for tests, Glance for a look: the fewer placements, the more figures of few threads scatter.
 var (
 	Thorough = Effort{Places: 6, Ops: 100_000}
 	Quick    = Effort{Places: 3, Ops: 25_000}
+	Glance   = Effort{Places: 2, Ops: 6_000}
 )
 
 // Measure tortures the lock with the given effort.
