@@ -248,7 +248,7 @@ func (c *cell) round(ctx context.Context, rig *harness.Rig, o harness.Options) (
 
 // attempts is how often a sample is tried in which nothing ended: on a busy machine the process may have been off the
 // CPU all the time. Each attempt is twice as long. A lock that lost a wake-up is found by the rig.
-const attempts = 6
+const attempts = 9
 
 func (c *cell) sample(ctx context.Context, rig *harness.Rig, arm string, o harness.Options) (harness.Sample, error) {
 	if c.prepare != nil {

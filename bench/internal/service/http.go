@@ -69,8 +69,8 @@ func (c *count) close() {
 func (f *hotFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := f.open(r.RemoteAddr)
 	defer c.close()
+	f.served.Add(1) // before the generator can count it
 	http.ServeContent(w, r, "hot.txt", f.changed, bytes.NewReader(f.content))
-	f.served.Add(1)
 }
 
 func startHTTP(locks Locks) (*Server, error) {
