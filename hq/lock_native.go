@@ -108,7 +108,7 @@ const (
 // synchronizes before the m'th call of a Lock method returns, for n < m.
 // No method allocates unless it has to sleep.
 type Lock struct {
-	word atomicUint32
+	word lockWord
 }
 
 // Lock pins the calling goroutine and locks l.
@@ -188,7 +188,7 @@ func (l *Lock) UnlockPinned() {
 	if race.Enabled {
 		race.Release(unsafe.Pointer(l))
 	}
-	if w := minusOne(&l.word); w&(locked|parked) != 0 { // T2
+	if w := l.word.Add(^uint32(0)); w&(locked|parked) != 0 { // T2
 		l.unlockSlow(w)
 	}
 }

@@ -14,6 +14,7 @@ import (
 // because an alias of an atomic type from another package does not inline.
 type (
 	atomicUint32 = atomic.Uint32
+	lockWord     = atomic.Uint32
 	atomicUint64 = atomic.Uint64
 )
 
@@ -43,8 +44,6 @@ func here() uint32 { return realHere() }
 // mutant reports whether the seeded fault of this name is there; see the programs
 // of the model checker.
 func mutant(string) bool { return false }
-
-func minusOne(w *atomicUint32) uint32 { return w.Add(^uint32(0)) }
 
 // slotNumber spreads locks over the sleep slots by the bucket that they are the
 // first word of: 64 bytes apart.

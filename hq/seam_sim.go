@@ -62,12 +62,16 @@ func here() uint32 {
 
 func mutant(name string) bool { return sim.Mutant(name) }
 
-func minusOne(w *atomicUint32) uint32 {
+// A lockWord is the word of a Lock.
+type lockWord struct{ sim.Uint32 }
+
+// Add is how a Lock is unlocked.
+func (w *lockWord) Add(delta uint32) uint32 {
 	if mutant("hq: unlock in two halves") {
-		w.Store(w.Load() - 1)
+		w.Store(w.Load() + delta)
 		return w.Load()
 	}
-	return w.Add(^uint32(0))
+	return w.Uint32.Add(delta)
 }
 
 // slotNumber is the same for all: addresses differ from schedule to schedule.
