@@ -57,7 +57,16 @@ func curvesOf(rows []result.Row) []curve {
 			found[i].rows = append(found[i].rows, row)
 		}
 	}
-	return slices.DeleteFunc(found, func(c curve) bool { return len(c.rows) < fewest })
+	return slices.DeleteFunc(found, func(c curve) bool { return len(c.rows) < fewest || !c.sweeps() })
+}
+
+// sweeps reports whether the rows differ in the curve's parameter, each from each.
+func (c curve) sweeps() bool {
+	seen := map[int]bool{}
+	for _, row := range c.rows {
+		seen[row.Params[c.param]] = true
+	}
+	return len(seen) == len(c.rows)
 }
 
 // workOf says what the row's goroutines do, "" if its parameters do not say.
