@@ -110,7 +110,7 @@ func (c *Cond) Broadcast() {
 	if !table().Waiting(key) {
 		return
 	}
-	if m := c.mutex(); m != nil && !insideBubble() {
+	if m := c.mutex(); m != nil && many() && !insideBubble() {
 		m.takeOver(key)
 	} else {
 		table().UnparkAllFor(1, key, nil) // wokenByCond

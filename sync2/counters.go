@@ -41,7 +41,7 @@ func newCounters(n int) *counters { return &counters{each: make([]counter, n)} }
 // grow switches the counters on after enough clashes (T10). The caller is inside
 // as a reader.
 func (rw *RWMutex) grow() {
-	if !perPReaders || rw.state.Load()&rwCounted != 0 {
+	if !perPReaders || rw.state.Load()&rwCounted != 0 || !many() {
 		return
 	}
 	if n := rw.clashes.Load(); n < growAfter() {

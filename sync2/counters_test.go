@@ -28,6 +28,7 @@ func countByP(t *testing.T, rw *RWMutex) {
 
 func TestRWMutexCountersComeWithReadersAndGoWithAWriter(t *testing.T) {
 	var rw RWMutex
+	onMany(t)
 	countByP(t, &rw)
 	before := rw.state.Load()
 	rw.RLock()
@@ -78,6 +79,7 @@ func TestRWMutexWithoutCountersInThePoolCountsInTheWord(t *testing.T) {
 	if !perPReaders {
 		t.Skip("this build counts readers in the word only")
 	}
+	onMany(t)
 	var held []*counters
 	for {
 		c := pooledCounters()
@@ -111,6 +113,7 @@ func TestRWMutexCountersUnderChange(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
 	var rw RWMutex
+	onMany(t)
 	countByP(t, &rw)
 	var data [2]int
 	write := func() { data[0]++; data[1]++ }

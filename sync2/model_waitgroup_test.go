@@ -56,6 +56,7 @@ func TestModelWaitGroup(t *testing.T) {
 	defer backToReality()
 	for _, p := range []sim.Program{
 		waitGroupProgram(2, "WG", "DD"), waitGroupProgram(1, "WG", "FDD"), waitGroupProgram(2, "CW", "DxD"),
+		waitGroupProgram(1, "CWG", "D", "x"),
 		waitGroupProgram(2, "WW", "DD"),
 	} {
 		exhaust(t, modes[0], p)

@@ -111,6 +111,15 @@ func wantedAtOnce(m *Mutex) bool {
 // the last 10 ms: to ask the runtime takes its scheduler's lock.
 var processors, processorsRead atomicUint64
 
+// manyFrom is the number of processors from which on it pays to avoid what they
+// would share: with counters of readers by P, and by moving the waiters of a
+// Broadcast. On fewer the plain way is faster: see go run ./bench rwmutex, cond,
+// where 2 processors are measured. Tests change it; four is a guess.
+var manyFrom uint64 = 4
+
+// many reports whether there are so many.
+func many() bool { return parallel() && processors.Load() >= manyFrom }
+
 // parallel reports whether the owner of a mutex may be running while a contender
 // looks at it.
 func parallel() bool {

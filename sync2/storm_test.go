@@ -142,6 +142,7 @@ func checkFree(t *testing.T, m *Mutex) {
 
 func TestStormRWMutex(t *testing.T) {
 	defer goleak.VerifyNone(t)
+	onMany(t)
 	var rw RWMutex
 	var readers, writers, acquired, gaveUp atomic.Int64
 	read := func() {
@@ -207,6 +208,7 @@ func TestStormRWMutex(t *testing.T) {
 // not take a signal with it.
 func TestStormCond(t *testing.T) {
 	defer goleak.VerifyNone(t)
+	onMany(t)
 	var m Mutex
 	c := NewCond(&m)
 	tickets := 0

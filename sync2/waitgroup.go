@@ -6,10 +6,14 @@
 //	T2  (c,w) -> (c,w+1)   CAS  Wait, c > 0, under the bucket lock: queues
 //	T3  (0,w) -> (0,0)     CAS  Add that made c 0, under the bucket lock: dequeues all
 //	T4  (c,w) -> (c,w-1)   add  WaitContext that gives up, under the bucket lock
+//	T5  (c,w) -> (c,0)     add  Add that had made c 0, after the next use has begun, under the bucket lock: sends all back
 //
 //	I1  Under the bucket lock, w is the number of queued waiters.
 //	I2  A waiter queues only while c > 0 (T2 is one CAS), and an Add that makes c
 //	    0 sees every w before it: so either the waiter sees 0 or Add sees it.
+//	I3  If c is not 0 at T3, everybody that the Add saw has left by T4, perhaps
+//	    returned and used the WaitGroup anew: an Add that finds c 0 and w not 0
+//	    panics. So who is queued then waits for the new c.
 
 package sync2
 
@@ -68,17 +72,19 @@ func (wg *WaitGroup) Add(delta int) {
 	}
 }
 
+// waitAgain tells a waiter that it was taken for one of an earlier use.
+const waitAgain parking.UnparkToken = 1
+
 // release wakes everybody after the counter has become 0.
 func (wg *WaitGroup) release() {
-	ok := true
 	table().UnparkAllFor(2, keyOf(&wg.sleep), func(r parking.UnparkResult) parking.UnparkToken {
-		// Nobody may add now, and I1 holds here.
-		ok = wg.state.CompareAndSwap(uint64(r.Unparked), 0) // T3
-		return 0
+		// I1 holds here, so only the counter may change.
+		if wg.state.CompareAndSwap(uint64(r.Unparked), 0) { // T3
+			return 0
+		}
+		wg.state.Add(-uint64(r.Unparked)) // T5, I3
+		return waitAgain
 	})
-	if !ok {
-		panic(misuse)
-	}
 }
 
 // Done decrements the counter by one.
@@ -109,7 +115,12 @@ func (wg *WaitGroup) wait(l *limit) bool {
 	l.apply(&opts)
 	enter := func() bool { return wg.enter(l == nil) }
 	giveUp := func(parking.Key, bool) { wg.state.Add(^uint64(0)) } // T4
-	outcome := table().Park(keyOf(&wg.sleep), enter, nil, giveUp, &opts).Outcome
+	r := table().Park(keyOf(&wg.sleep), enter, nil, giveUp, &opts)
+	for r.Outcome == parking.Unparked && r.Token == waitAgain {
+		opts.Since = r.Since
+		r = table().Park(keyOf(&wg.sleep), enter, nil, giveUp, &opts)
+	}
+	outcome := r.Outcome
 	isReused := outcome == parking.Unparked && wg.state.Load() != 0
 	switch outcome {
 	case parking.TimedOut, parking.Canceled:
