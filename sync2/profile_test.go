@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hqsync/hqsync/internal/locktest"
+	"github.com/hqsync/hqsync/internal/numatest"
 )
 
 // The block profile charges a wait to the stack that waited, the mutex profile to the stack that unlocked. A child runs
@@ -234,7 +235,7 @@ func compareProfiles(t *testing.T, part, method, caller string, choose func(prof
 		}
 		report := fmt.Sprintf("cycles per ns of waiting: %.3f with sync2, %.3f with sync", ratio[1], ratio[0])
 		switch r := ratio[1] / ratio[0]; {
-		case r > 0.8 && r < 1.2:
+		case r > 0.8 && r < 1.2, numatest.Emulated() && r > 0.5 && r < 2: // there the cycles are the host's
 			t.Log(report)
 			return
 		case attempt == 5 || t.Failed():
