@@ -200,9 +200,6 @@ type spinRun struct {
 }
 
 func (c *spinCmd) Run(b *bench) error {
-	if !rt.Pinnable {
-		return usagef("spin: this build cannot pin goroutines, and its hq.Lock is a sync.Mutex")
-	}
 	p, err := b.plan("spin")
 	if err != nil {
 		return err
@@ -210,6 +207,9 @@ func (c *spinCmd) Run(b *bench) error {
 	names, err := c.names()
 	if err != nil {
 		return err
+	}
+	if !rt.Pinnable {
+		return usagef("spin: this build cannot pin goroutines, and its hq.Lock is a sync.Mutex")
 	}
 	out, err := newOutput(b.Out, "spin", b.JSON)
 	if err != nil {
