@@ -97,10 +97,10 @@
 //
 // Newcomers barge. A contender who finds that the sections are short tries rarely:
 // owners then run at full speed in turns of a few microseconds, where more tries
-// would only move the cache line to and fro (spin.go). A waiter that was woken and lost goes back to the front.
-// Once it has waited for 1 ms, as long as package sync, the next unlock that wakes
-// hands the mutex over and yields its P to it, but not more often than once in a
-// slice (Tunables.Slice).
+// would only move the cache line to and fro (spin.go). A waiter that was woken and
+// lost goes back to the front. Once it has waited for 1 ms, as long as package
+// sync, the next unlock that wakes hands the mutex over and yields its P to it, but
+// not more often than once in a slice (Tunables.Slice).
 //
 // # Not guaranteed
 //

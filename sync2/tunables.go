@@ -13,7 +13,7 @@ import (
 // slice, spin, batch and asymmetric; [SetTunables] is for tests and measurements. Under
 // the build tag sync2_std they have no effect.
 //
-// That the defaults are good ones shows
+// Other values beside the defaults:
 //
 //	go run ./bench tune
 type Tunables struct {
