@@ -196,7 +196,7 @@ func compareStuck(t *testing.T, exes map[string]string, group []string, known ma
 				if len(unknown)+len(missing) == 0 {
 					return
 				}
-				if attempt == 10 {
+				if attempt == 40 {
 					for _, p := range unknown {
 						t.Errorf("stuck with sync2 and never with package sync: %s\n%s", p, got[name].ever[p])
 					}

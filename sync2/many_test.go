@@ -6,7 +6,7 @@ import "testing"
 
 // onMany has the test run as on a machine of many processors.
 func onMany(t *testing.T) {
-	before := manyFrom
-	manyFrom = 1
-	t.Cleanup(func() { manyFrom = before })
+	from, word := manyFrom, wordOnly
+	manyFrom, wordOnly = 1, false
+	t.Cleanup(func() { manyFrom, wordOnly = from, word })
 }

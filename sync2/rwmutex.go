@@ -121,21 +121,30 @@ func (rw *RWMutex) RLock() {
 	if race.Enabled {
 		raceRead(&rw.clashes)
 	}
-	s := rw.state.Load()
-	in := false
-	switch s & (rwWriter | rwCounted) {
-	case 0:
-		n := rw.state.Add(rwReader) // T1, T2
-		in = undisturbed(s, n) || rw.entered(n)
-	case rwCounted:
-		in = rw.enterCounted(1)
-	}
-	if !in {
+	in := inWord() && rw.state.Add(rwReader)&rwWriter == 0 // T1, T2
+	if !in && !rw.enter() {
 		rw.rLockSlow(nil)
 	}
 	if race.Enabled {
 		raceAcquire(&rw.state)
 	}
+}
+
+// enter goes on for RLock where a look at the word comes first, or where T2 has met
+// a writer, and reports whether the caller is in.
+func (rw *RWMutex) enter() bool {
+	if inWord() {
+		return rw.entered(rwWriter)
+	}
+	s := rw.state.Load()
+	switch s & (rwWriter | rwCounted) {
+	case 0:
+		n := rw.state.Add(rwReader) // T1, T2
+		return undisturbed(s, n) || rw.entered(n)
+	case rwCounted:
+		return rw.enterCounted(2)
+	}
+	return false
 }
 
 // TryRLock tries to lock rw for reading and reports whether it succeeded.
@@ -196,7 +205,7 @@ func (rw *RWMutex) RUnlock() {
 		raceRead(&rw.clashes)
 		raceReleaseMerge(&rw.clashes)
 	}
-	if rw.state.Load()&(rwWriter|rwCounted) == rwCounted && rw.leaveCounted() {
+	if !inWord() && rw.state.Load()&(rwWriter|rwCounted) == rwCounted && rw.leaveCounted() {
 		return
 	}
 	if s := rw.state.Add(-rwReader); s&rwUnusual != 0 { // T4

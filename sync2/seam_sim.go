@@ -49,6 +49,8 @@ func noteTaken(*Mutex) {}
 
 func many() bool { return true }
 
+func inWord() bool { return false }
+
 func glance(looks *int) bool {
 	if *looks == 1 || !sim.Running() || sim.Choose(2) == 0 {
 		return false
