@@ -73,7 +73,7 @@ func (rw *RWMutex) enterCounted(skip int) bool {
 	if p >= len(c.each) { // GOMAXPROCS has grown
 		unpin()
 		n := rw.state.Add(rwReader) // T1, T2
-		return n&rwWriter == 0 || rw.entered(n)
+		return n&rwWriter == 0 || rw.entered(n, skip+1)
 	}
 	bump(&c.each[p].n, 1) // C1
 	if rw.state.Load()&(rwWriter|rwCounted) == rwCounted {

@@ -42,9 +42,10 @@
 // # Transitions (parked, locked; awake where it matters)
 //
 //	T1  (0,0) -> (0,1)    CAS    Lock           fast path
-//	T2  (p,0) -> (p',1)   CAS    contend        barging; p' = 1 if a duty to wake is held
+//	T2  (p,0) -> (p',1)   CAS    contend, linger, TryLock  barging; p' = 1 if a duty to wake is held
 //	T4  (p,1) -> (p,0)    add    Unlock         contended, or no asymmetric unlock here
-//	T5  (0,1) -> (1,1)    CAS    contend        announce, before queuing, unless awake is set for another
+//	T5  (0,1) -> (1,1)    CAS    contend, announce  before queuing, unless awake is set for another; for those whom a
+//	                                            Broadcast moves here
 //	T6  (1,0) -> (0,0)    CAS    wake           take the right to wake one
 //	T7  (p,0) -> (p,1)    CAS    handOff        under the bucket lock
 //	T9  (p,x) -> (1,x)    CAS    giveUp         deadline or context, with a duty to wake
@@ -53,7 +54,7 @@
 //	T15 (p,1) -> (1,1)    or     settle         an awake one who owns the mutex found somebody queued
 //	tag T12 0 -> node        CAS    setTag      the setter; fences, then looks
 //	tag T13 node -> 0        store  quiet       the owner, under the bucket lock, with nobody queued
-//	tag T14 node, n -> node, n' store calm, quiet, lockSlow  the owner, if awake is clear: n' = n + 1, or 0. Plain: it
+//	tag T14 node, n -> node, n' store calm, quiet, lockSlow, lockWoken  the owner, if awake is clear: n' = n + 1, or 0. Plain: it
 //	                                            leaves the store buffer before T4 or T10, which come later from the same
 //	                                            owner. It may wipe awake, and never sets it.
 //	tag T3  awake 0 -> 1     CAS    wake        after T6, for the waiter about to be woken

@@ -134,13 +134,13 @@ func (rw *RWMutex) RLock() {
 // a writer, and reports whether the caller is in.
 func (rw *RWMutex) enter() bool {
 	if inWord() {
-		return rw.entered(rwWriter)
+		return rw.entered(rwWriter, 2)
 	}
 	s := rw.state.Load()
 	switch s & (rwWriter | rwCounted) {
 	case 0:
 		n := rw.state.Add(rwReader) // T1, T2
-		return undisturbed(s, n) || rw.entered(n)
+		return undisturbed(s, n) || rw.entered(n, 2)
 	case rwCounted:
 		return rw.enterCounted(2)
 	}
@@ -233,7 +233,7 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 			}
 		case s&rwWriter == 0:
 			n := rw.state.Add(rwReader) // T1, T2
-			if undisturbed(s, n) || rw.entered(n) {
+			if undisturbed(s, n) || rw.entered(n, 3) {
 				return true
 			}
 		case glance(&looks):
@@ -255,15 +255,15 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 }
 
 // entered reports whether the caller, whose T1 or T2 left s in the word, is in.
-// Somebody else changed the word at the same time.
-func (rw *RWMutex) entered(s int32) bool {
+// Somebody else changed the word at the same time. RLock is skip frames above.
+func (rw *RWMutex) entered(s int32, skip int) bool {
 	if s&rwWriter == 0 {
 		rw.grow()
 		return true
 	}
 	s = rw.state.Add(-rwReader) // T3
 	if s&rwWriter != 0 && !mutant("rwmutex: taking back in the word is no departure") {
-		rw.depart(s, 2) // I4
+		rw.depart(s, skip+1) // I4
 	}
 	return false
 }

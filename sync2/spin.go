@@ -8,9 +8,9 @@ import (
 	"github.com/hqsync/hqsync/asm"
 )
 
-// How a contender spins. Where a cache line needs some 200 ns from CPU to CPU, as
-// between the chiplets of one package, the owner of short sections does in that
-// time what he would do in ten of them. So it is best to let him run, and to take
+// How a contender spins. A cache line takes longer from CPU to CPU than a short
+// section does, most of all between the chiplets of one package. So it is best to
+// let the owner of short sections run, and to take
 // over after a turn of some microseconds. With long sections or long pauses
 // between them, on the other hand, a contender who comes late wastes his time.
 //
@@ -113,8 +113,7 @@ var processors, processorsRead atomicUint64
 
 // manyFrom is the number of processors from which on it pays to avoid what they
 // would share: with counters of readers by P, and by moving the waiters of a
-// Broadcast. On fewer the plain way is faster: see go run ./bench rwmutex, cond,
-// where 2 processors are measured. Tests change it; four is a guess.
+// Broadcast. On two the plain ways were faster; four is a guess. Tests change it.
 var manyFrom uint64 = 4
 
 // many reports whether there are so many.
