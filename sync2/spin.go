@@ -10,9 +10,9 @@ import (
 
 // How a contender spins. A cache line takes longer from CPU to CPU than a short
 // section does, most of all between the chiplets of one package. So it is best to
-// let the owner of short sections run, and to take
-// over after a turn of some microseconds. With long sections or long pauses
-// between them, on the other hand, a contender who comes late wastes his time.
+// let the owner of short sections run, and to take over after a turn of some
+// microseconds. With long sections or long pauses between them, on the other hand,
+// a contender who comes late wastes his time.
 //
 // What tells the two apart is how soon the next contender comes after somebody
 // who had to wait has taken the mutex: with short sections in close succession at
