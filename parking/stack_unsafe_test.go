@@ -34,7 +34,20 @@ func TestPark_StackFitsIntoTheFirst(t *testing.T) {
 	if race.Enabled || !rt.Pinnable {
 		t.Skip("this build has frames of its own")
 	}
-	const goroutines, frames = 2000, 4
+	const goroutines = 2000
+	grown := goroutines
+	for range 3 { // a stack also grows if the system interrupts its goroutine at the wrong place: the least counts
+		grown = min(grown, grownStacks(t, goroutines))
+	}
+	t.Logf("%d of %d stacks grew", grown, goroutines)
+	if grown > goroutines/20 {
+		t.Errorf("%d of %d stacks grew", grown, goroutines)
+	}
+}
+
+// grownStacks has goroutines park and returns how many of their stacks grew.
+func grownStacks(t *testing.T, goroutines int) (grown int) {
+	const frames = 4
 	var tab parking.Table
 	key := keys(t, 1)[0]
 	results := make(chan bool, goroutines)
@@ -46,14 +59,10 @@ func TestPark_StackFitsIntoTheFirst(t *testing.T) {
 	}
 	eventually(t, "all are parked", func() bool { return tab.Stats().Parked == goroutines })
 	tab.UnparkAll(key, nil)
-	grown := 0
 	for range goroutines {
 		if <-results {
 			grown++
 		}
 	}
-	t.Logf("%d of %d stacks grew", grown, goroutines)
-	if grown > goroutines/20 {
-		t.Errorf("%d of %d stacks grew", grown, goroutines)
-	}
+	return grown
 }
