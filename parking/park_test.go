@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/parking"
 )
 
@@ -73,21 +74,18 @@ func TestPark_QueueIsFIFO_FrontGoesAhead(t *testing.T) {
 	audit(t, &tab, 0)
 }
 
-// noToken is a callback that does nothing.
-func noToken(parking.UnparkResult) parking.UnparkToken { return 0 }
-
 func TestPark_SinceBeginsAnewOnAnotherKey(t *testing.T) {
 	var tab parking.Table
 	ks := keys(t, 2)
 	s := sleep(&tab, ks[0], parking.Options{})
 	time.Sleep(20 * time.Millisecond)
-	moved := time.Now()
+	moved := rt.Nanotime()
 	all := func(int) parking.RequeueOp { return parking.RequeueAll }
 	if r := tab.UnparkRequeue(ks[0], ks[1], all, nil); r.Requeued != 1 {
 		t.Fatalf("requeued %d, want 1", r.Requeued)
 	}
-	if w, most := tab.UnparkOne(ks[1], noToken).Waited, time.Since(moved); w > int64(most) {
-		t.Errorf("waited %d ns on the second key, at most %d possible", w, most)
+	if since := tab.UnparkOne(ks[1], nil).Since; since < moved {
+		t.Errorf("on the second key since %d, moved there at %d or later", since, moved)
 	}
 	s.wait(t)
 }
@@ -95,15 +93,20 @@ func TestPark_SinceBeginsAnewOnAnotherKey(t *testing.T) {
 func TestPark_SinceIsCarriedOn(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]
-	s := sleep(&tab, k, parking.Options{})
-	time.Sleep(2 * time.Millisecond)
-	if w := tab.UnparkOne(k, noToken).Waited; w < 2e6 {
-		t.Errorf("waited %d ns, slept 2 ms at least", w)
+	began := rt.Nanotime()
+	s := sleep(&tab, k, parking.Options{Token: 7})
+	queued := rt.Nanotime()
+	r := tab.UnparkOne(k, nil)
+	if r.Since < began || r.Since > queued || r.Token != 7 {
+		t.Errorf("woken: since %d with token %d, want between %d and %d, and 7", r.Since, r.Token, began, queued)
 	}
 	since := s.wait(t).Since
+	if since != r.Since {
+		t.Errorf("the waiter is told that it began at %d, its waker %d", since, r.Since)
+	}
 	s = sleep(&tab, k, parking.Options{Since: since})
-	if w := tab.UnparkOne(k, noToken).Waited; w < 2e6 {
-		t.Errorf("waited %d ns since the first park, 2 ms at least expected", w)
+	if r := tab.UnparkOne(k, nil); r.Since != since || r.Token != 0 {
+		t.Errorf("woken: since %d with token %d, want %d and 0", r.Since, r.Token, since)
 	}
 	if got := s.wait(t).Since; got != since {
 		t.Errorf("Since changed from %d to %d", since, got)

@@ -69,7 +69,7 @@ func (t *Table) requeue(from, to Key, decide func(waiting int) (wake, move int),
 	}
 	r.Unparked = min(wake, waiting)
 	if r.Unparked > 0 {
-		r.Waited = (*at).waited()
+		r.tell(*at)
 	}
 	woken := take(at, r.Unparked) // W2
 	if from != to {

@@ -99,10 +99,10 @@ type UnparkResult struct {
 	Requeued int  // goroutines that were moved to another key
 	More     bool // goroutines are left on the key
 
-	// Waited is for how long, in ns, the first goroutine that was woken had been
-	// waiting, since Options.Since or since it was moved to this key; 0 if none
-	// was, and from UnparkOne without a callback, which does not look at the clock.
-	Waited int64
+	// What the first goroutine that was woken had in its Options, 0 if none was:
+	// Since, or when it came to this key, in monotonic ns, and Token.
+	Since int64
+	Token ParkToken
 
 	// Delay is what the mutex profile charges to whoever woke the first waiter, in
 	// ns: the waits, since the last Delay, of all that were queued. 0 unless

@@ -1,13 +1,17 @@
 package parking
 
-import "github.com/hqsync/hqsync/internal/race"
+import (
+	"runtime"
+
+	"github.com/hqsync/hqsync/internal/race"
+)
 
 // UnparkOne wakes the goroutine that has been parked on key the longest, if any.
 //
 // callback, if not nil, runs once with key's bucket locked, whether or not a
 // waiter was found; its token is delivered to the waiter. It must not block,
 // allocate, call this package or panic. Without a callback, and with nobody
-// there, UnparkOne costs one load; and Waited is told to a callback only.
+// there, UnparkOne costs one load.
 //
 //go:norace
 func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {
@@ -27,20 +31,13 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	race.Disable()
 	h := t.root(key)
 	pin()
-	prefetchBucket(h.spot(key).bucket) // with very many of them it takes as long as the clock does
-	now := int64(0)
-	if callback != nil { // who else would ask how long
-		now = nanotime()
-	}
 	s, at := t.lock(h, key)
 	w := *at
 	if w != nil {
 		prefetch(w)
 		r.Unparked = 1
 		r.More = w.next != nil
-		if callback != nil {
-			r.Waited = w.waitedAt(now)
-		}
+		r.tell(w)
 		r.Delay = w.delay()
 		dequeue(at, w) // W2
 	}
@@ -60,6 +57,17 @@ func (t *Table) UnparkOneFor(skip int, key Key, callback func(UnparkResult) Unpa
 	unpin()
 	race.Enable()
 	return r
+}
+
+// Prefetch asks for key's bucket, for who is about to wake somebody: with very
+// many of them it is in no cache.
+//
+//go:norace
+func (t *Table) Prefetch(key Key) {
+	if h := t.current.Load(); h != nil {
+		prefetchBucket(h.spot(key).bucket)
+		runtime.KeepAlive(h)
+	}
 }
 
 // UnparkAll wakes every goroutine that is parked on key, in order. callback is
@@ -90,7 +98,7 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 	if list != nil {
 		unlink(at)
 		r.Unparked = int(list.length)
-		r.Waited = list.waited()
+		r.tell(list)
 		r.Delay = list.delay()
 		for w := list; w != nil; w = w.next {
 			w.queued = false // W2
@@ -129,7 +137,9 @@ func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback 
 			break
 		}
 		if verdict == Unpark {
-			r.Waited = max(r.Waited, w.waited())
+			if r.Unparked == 0 {
+				r.tell(w)
+			}
 			dequeue(at, w) // W2; *at stays the place of this key's queue, or of what follows it
 			last = appendTo(&chosen, last, w)
 			r.Unparked++

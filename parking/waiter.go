@@ -124,15 +124,10 @@ func (t *Table) fill(w *waiter, key Key, opts *Options) (ticket uint32) {
 	return w.parker.Prepare()
 }
 
-// waited returns for how long w has been waiting, in ns.
+// tell says in r what w, which is the first to be woken, is like.
 //
 //go:norace
-func (w *waiter) waited() int64 { return w.waitedAt(nanotime()) }
-
-// waitedAt is waited at a time that may be from shortly before w was queued.
-//
-//go:norace
-func (w *waiter) waitedAt(now int64) int64 { return max(0, now-w.since) }
+func (r *UnparkResult) tell(w *waiter) { r.Since, r.Token = w.since, ParkToken(w.token) }
 
 // delay returns (d0 + d1)/2 * n, where n waiters are queued behind first, which
 // included, and d0 and d1 are what first and the last have waited since the

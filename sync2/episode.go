@@ -64,13 +64,14 @@ const overtakenFor = 1_000_000
 // slot by their address; then a waiter waits longer, at worst.
 var turns [slots]atomicUint64
 
-// overdue reports whether m is to be handed to a waiter that has waited for so
-// long. If all have waited long, as with very many goroutines, handing over at
-// every unlock would make each section cost a switch: hence the slices.
-func overdue(m *Mutex, waited int64) bool {
-	if waited <= overtakenFor {
-		return false
-	}
+// isOvertaken reports whether a waiter since then, 0 if it has not been woken in
+// vain yet, has waited long enough.
+func isOvertaken(since int64) bool { return since != 0 && rt.Nanotime()-since > overtakenFor }
+
+// mayHandOver reports whether m may be handed over already. If all have waited
+// long, as with very many goroutines, handing over at every unlock would make each
+// section cost a switch: hence the slices.
+func mayHandOver(m *Mutex) bool {
 	last, now := &turns[slotOf(m)], uint64(rt.Nanotime())
 	if now-last.Load() < uint64(sliceLength()) {
 		return false

@@ -99,9 +99,10 @@
 // Newcomers barge. A contender who finds that the sections are short tries rarely:
 // owners then run at full speed in turns of a few microseconds, where more tries
 // would only move the cache line to and fro (spin.go). A waiter that was woken and
-// lost goes back to the front. Once it has waited for 1 ms, as long as package
-// sync, the next unlock that wakes hands the mutex over and yields its P to it, but
-// not more often than once in a slice (Tunables.Slice).
+// lost goes back to the front. If it has waited for 1 ms by then, as long as with
+// package sync, the next unlock that wakes hands the mutex over and yields its P to
+// it, but not more often than once in a slice (Tunables.Slice). It is the waiter
+// that looks at the clock, not who wakes it.
 //
 // # Not guaranteed
 //
@@ -128,6 +129,9 @@ const (
 	tagAwake = 1 << 16   // somebody is awake and will look. May be lost, must not be left (I3).
 	tagCalm  = 1 << 17   // one unlock without a waiter
 )
+
+// overtaken is the token of a waiter to whom the mutex is to be handed.
+const overtaken parking.ParkToken = 1
 
 // Tokens of waiters that are woken.
 const (
@@ -399,6 +403,9 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 		c.ticks = cputicks()
 	}
 	opts := parking.Options{Reason: parking.ReasonMutexLock, Front: c.since != 0, Since: c.since, Skip: 4}
+	if isOvertaken(c.since) {
+		opts.Token = overtaken
+	}
 	l.apply(&opts)
 	queued := func() bool { return m.mayQueue(node) }
 	switch r := table().Park(m.key(node), queued, nil, nil, &opts); r.Outcome {
@@ -464,14 +471,16 @@ func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 		if s&(mutexLocked|mutexParked) != mutexParked {
 			return 0, false // whoever locked it sees parked
 		}
-		if t := m.tag.Load(); t&tagAwake != 0 {
+		t := m.tag.Load()
+		if t&tagAwake != 0 {
 			return 0, false // I3
 		}
+		table().Prefetch(m.key(t & tagNode))
 		if !m.state.CompareAndSwap(s, s&^mutexParked) { // T6
 			continue
 		}
 		// After T6: the right just taken may be one of a later episode, on another node.
-		t := m.tag.Load()
+		t = m.tag.Load()
 		for t != 0 && !m.tag.CompareAndSwap(t, t|tagAwake) { // T3
 			t = m.tag.Load()
 		}
@@ -482,7 +491,7 @@ func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 			switch {
 			case r.Unparked == 0:
 				m.tag.And(^uint32(tagAwake)) // T8; nobody can have queued because of it
-			case overdue(m, r.Waited) && m.handOff():
+			case r.Token == overtaken && mayHandOver(m) && m.handOff():
 				handed = true
 				return handedOff
 			}

@@ -73,13 +73,11 @@ func now() time.Time {
 	return time.Now()
 }
 
-// overdue is both, in some schedule each.
-func overdue(_ *Mutex, waited int64) bool {
-	if sim.Running() {
-		return sim.Choose(2) == 1
-	}
-	return waited > sliceLength()
-}
+// isOvertaken is so for every waiter in a run: mayHandOver is what varies.
+func isOvertaken(since int64) bool { return sim.Running() || since != 0 }
+
+// mayHandOver is both, in some schedule each.
+func mayHandOver(*Mutex) bool { return !sim.Running() || sim.Choose(2) == 1 }
 
 func mutant(name string) bool { return sim.Mutant(name) }
 
