@@ -1,10 +1,12 @@
 package parking_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hqsync/hqsync/parking"
 )
@@ -84,7 +86,8 @@ func TestWaiting_FollowsTheWaiters(t *testing.T) {
 }
 
 // Waking an address that nobody waits on takes no bucket lock: it goes through
-// while somebody holds the bucket.
+// while somebody holds the bucket, and the count of those who found it locked
+// stays. That of whoever parks there does not.
 func TestWakeWithoutWaiters_TakesNoLock(t *testing.T) {
 	var tab parking.Table
 	word := new(uint32)
@@ -93,11 +96,41 @@ func TestWakeWithoutWaiters_TakesNoLock(t *testing.T) {
 	tab.UnparkOne(k, nil)
 	s.wait(t)
 
+	before := tab.Stats().Contended
+	woken := 0
+	var failed error
 	unlock := tab.LockBucket(k) // pins: a wait for the lock would never end
-	a, b := tab.UnparkOne(k, nil), tab.UnparkAll(k, nil)
-	n, err := tab.Wake(parking.WordOf(word), 1, parking.AllBits, parking.Private)
+	for range 1000 {
+		n, err := tab.Wake(parking.WordOf(word), 1, parking.AllBits, parking.Private)
+		woken += tab.UnparkOne(k, nil).Unparked + tab.UnparkAll(k, nil).Unparked + n
+		failed = errors.Join(failed, err)
+	}
 	unlock()
-	if a.Unparked+b.Unparked+n != 0 || err != nil {
-		t.Errorf("woke somebody: %+v, %+v, %d, %v", a, b, n, err)
+	if woken != 0 || failed != nil {
+		t.Errorf("woke %d: %v", woken, failed)
+	}
+	if after := tab.Stats().Contended; after != before {
+		t.Errorf("%d of 3000 wake-ups wanted the lock", after-before)
+	}
+	if runtime.GOMAXPROCS(0) == 1 {
+		return
+	}
+	end := time.Now().Add(patience)
+	for tab.Stats().Contended == before && time.Now().Before(end) {
+		locked := make(chan bool, 1) // the sender is pinned and must not block
+		go func() {
+			unlock := tab.LockBucket(k)
+			locked <- true
+			for end := time.Now().Add(10 * time.Millisecond); time.Now().Before(end); {
+			}
+			unlock()
+		}()
+		<-locked
+		s = sleep(&tab, k, parking.Options{})
+		tab.UnparkOne(k, nil)
+		s.wait(t)
+	}
+	if tab.Stats().Contended == before {
+		t.Error("goroutines that parked while the bucket was locked are not in the count")
 	}
 }
