@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -464,6 +465,27 @@ func TestID_DoesNotDependOnAddresses(t *testing.T) {
 	outcomes(t, p, sim.Options{})
 	if sim.ID(at(a)) != uint64(at(a)) {
 		t.Error("outside a run an address is its own number")
+	}
+}
+
+// What a fence waited for in one schedule is nothing to it in the next. If it were, there would be schedules that are not
+// explored, and how many would depend on their order, and so on that of the threads.
+func TestHeavyFence_DoesNotWaitForThreadsThatStartLater(t *testing.T) {
+	var x, y *sim.Uint32
+	fence := func() { y.Load(); sim.HeavyFence(); x.Load() }
+	store := func() { sim.StorePlain32(y, 1) }
+	start := func() { sim.Go(func() { sim.StorePlain32(x, 1); y.Load() }) }
+	var counts []int
+	for _, p := range []sim.Program{
+		threads(fence, store, start), threads(fence, start, store), threads(store, fence, start),
+		threads(store, start, fence), threads(start, store, fence), threads(start, fence, store),
+	} {
+		p.Setup = func() { x, y = new(sim.Uint32), new(sim.Uint32) }
+		r := sim.Run(t, p, sim.Options{Memory: sim.TSO, Reduce: sim.NoReduction})
+		counts = append(counts, r.Schedules)
+	}
+	if slices.Min(counts) != slices.Max(counts) {
+		t.Errorf("%d schedules by order of the threads", counts)
 	}
 }
 

@@ -404,6 +404,7 @@ func (e *engine) drainedFor(f *thread) bool {
 func (t *thread) awaitDrains() {
 	e := t.e
 	t.drainAll()
+	t.goals = [maxThreads]uint64{} // it does not wait for threads that start later
 	for _, o := range e.threads[:e.n] {
 		t.goals[o.id] = o.drains + uint64(len(o.buf))
 		if !e.byState { // how far the others were is an observation
