@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -199,20 +198,27 @@ func (m *model) checkTails() error {
 		}
 	}
 	for _, ref := range tails {
-		if ref != 0 && node(ref).state.Load() == free {
-			return fmt.Errorf("I3: a tail is node %d, which is free", ref)
+		if ref != 0 && offQueue(ref) {
+			return fmt.Errorf("I3: a tail is node %d, which is in no queue", ref)
 		}
 	}
 	return nil
 }
 
-// checkQueues checks I2 and I3 as far as nodes are linked: no free node is behind
-// another, chains end, and a chain has one head at most.
+// offQueue reports whether nothing leads to a node, and nobody will look at its
+// next any more: its holder still has to free a node that is out.
+func offQueue(ref uint32) bool {
+	s := node(ref).state.Load()
+	return s == free || s == out
+}
+
+// checkQueues checks I2 and I3 as far as nodes are linked: no node that is in no
+// queue is behind another, chains end, and a chain has one head at most.
 func (m *model) checkQueues() error {
 	var heads [1 + 8*nodesPerP]int // by the last node of the chain
 	used := uint32(len(m.crowd.scripts) * nodesPerP)
 	for ref := uint32(1); ref <= used; ref++ {
-		if node(ref).state.Load() == free {
+		if offQueue(ref) {
 			continue
 		}
 		end := ref
@@ -221,8 +227,8 @@ func (m *model) checkQueues() error {
 			if next == 0 || next == left {
 				break
 			}
-			if node(next).state.Load() == free {
-				return fmt.Errorf("I3: node %d leads to %d, which is free", end, next)
+			if offQueue(next) {
+				return fmt.Errorf("I3: node %d leads to %d, which is in no queue", end, next)
 			}
 			if end = next; steps > int(used) {
 				return fmt.Errorf("the chain from node %d is a ring", ref)
@@ -317,34 +323,34 @@ func backToReality() {
 	ResetForSim()
 }
 
-// Programs. Exhaustive searches are small; the others sample.
+// Programs. Those without a strategy are too large to be explored whole.
 var (
 	twoDomains = crowd{name: "HQ, two domains", scripts: []string{"a", "a", "a"}, domains: []int{0, 0, 1}, begin: "HQ", tuning: eager,
-		options: sim.Options{Ticks: noTime}}
+		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	shortTurns = crowd{name: "HQ, short turns", scripts: []string{"aa", "aa", "aa", "aa"}, domains: []int{0, 0, 0, 1}, begin: "HQ", tuning: fair,
-		options: sim.Options{Ticks: noTime, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: noTime}}
 	fourInHQ = crowd{name: "HQ, two of each domain", scripts: []string{"aa", "aa", "aa", "aa"}, domains: []int{0, 1, 0, 1}, begin: "HQ", tuning: eager,
-		options: sim.Options{Ticks: noTime, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: noTime}}
 	inflation = crowd{name: "inflation during enqueue", scripts: []string{"a", "a", "a"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager,
-		options: sim.Options{Ticks: noTime}}
+		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	deflation = crowd{name: "deflation during enqueue", scripts: []string{"a", "a", "a"}, domains: []int{0, 1, 0}, begin: "HQ", tuning: closing,
-		options: sim.Options{Ticks: noTime}}
+		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	upAndDown = crowd{name: "inflation and deflation", scripts: []string{"aa", "aa", "aa", "a"}, domains: []int{0, 1, 0, 1}, begin: "queue", tuning: closing,
-		options: sim.Options{Ticks: noTime, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: noTime}}
 	abandon = crowd{name: "abandon", scripts: []string{"aa", "aa", "a", "a"}, domains: []int{0, 0, 1, 1}, begin: "HQ", tuning: eager,
-		options: sim.Options{Ticks: 4, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: 4}}
 	abandonInQ = crowd{name: "abandon in mode Q", scripts: []string{"aa", "aa", "a"}, domains: []int{0, 0, 0}, begin: "queue", tuning: defaultTuning,
-		options: sim.Options{Ticks: 4, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: 4}}
 	abandonChanging = crowd{name: "abandon while the mode changes", scripts: []string{"aa", "aa", "a", "a"}, domains: []int{0, 0, 1, 1}, begin: "queue", tuning: closing,
-		options: sim.Options{Ticks: 4, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: 4}}
 	fewNodes = crowd{name: "no node for the cohort", scripts: []string{"aa", "aa", "aa"}, domains: []int{0, 0, 1}, begin: "HQ", tuning: closing, nodes: 1,
-		options: sim.Options{Ticks: 2, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: 2}}
 	exhaustion = crowd{name: "pool exhaustion", scripts: []string{"ab", "ab", "ba"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager, rosters: 1,
-		options: sim.Options{Ticks: noTime, Strategy: sim.Uniform(1)}}
+		options: sim.Options{Ticks: noTime}}
 	forbiddingEarly = crowd{name: "mode HQ is forbidden while waiters of mode Q are queued", scripts: []string{"a", "a", "x"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager,
-		options: sim.Options{Ticks: noTime}}
+		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	forbidding = crowd{name: "mode HQ is forbidden", scripts: []string{"a", "a", "x"}, domains: []int{0, 1, 0}, begin: "HQ", tuning: eager,
-		options: sim.Options{Ticks: noTime}}
+		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 )
 
 func TestModelHQ(t *testing.T) {
@@ -352,12 +358,15 @@ func TestModelHQ(t *testing.T) {
 	for _, c := range []crowd{twoDomains, shortTurns, fourInHQ, inflation, deflation, upAndDown, abandon, abandonInQ, abandonChanging, exhaustion, forbidding, forbiddingEarly, fewNodes} {
 		t.Run(c.name, func(t *testing.T) {
 			p, o := c.program()
-			o.Time = 20 * time.Second
-			if testing.Short() {
-				o.Time = 2 * time.Second
-			}
-			sim.Run(t, p, o)
+			sim.Cover(t, p, o, testing.Short())
 		})
+		if c.options.Strategy == nil && !testing.Short() {
+			t.Run(c.name+", uniform", func(t *testing.T) { // which meets rare states sooner
+				p, o := c.program()
+				o.Strategy, o.Budget = sim.Uniform(1), 25_000
+				sim.Run(t, p, o)
+			})
+		}
 	}
 }
 
@@ -398,6 +407,9 @@ func TestMutants(t *testing.T) {
 	for _, m := range append(slices.Clone(qMutants), hqMutants...) {
 		p, o := m.crowd.program()
 		o.Budget = 50_000
+		if o.Strategy == nil {
+			o.Strategy = sim.Uniform(1)
+		}
 		faults = append(faults, sim.Fault{Mutant: m.name, Program: p, Options: o})
 	}
 	sim.RunFaults(t, faults)

@@ -15,7 +15,7 @@ import (
 
 func inModeQ(name string, ticks int, strategy sim.Strategy, scripts ...string) crowd {
 	return crowd{name: name, scripts: scripts, domains: make([]int, len(scripts)), tuning: defaultTuning,
-		options: sim.Options{Ticks: ticks, Strategy: strategy, Budget: 1 << 30}}
+		options: sim.Options{Ticks: ticks, Strategy: strategy}}
 }
 
 // allQueue is inModeQ with a lock whose waiters all queue from the start.
@@ -46,9 +46,8 @@ func twoInQ() []crowd {
 
 func moreInQ() []crowd {
 	return []crowd{
-		inModeQ("lock", noTime, sim.Exhaustive(1), "a", "a", "a"),
-		allQueue("queue", noTime, sim.Exhaustive(1), "a", "a", "a"),
-		inModeQ("lock", noTime, sim.PCT(3, 1), "aa", "aa", "aa"),
+		inModeQ("lock", noTime, sim.Exhaustive(2), "aa", "aa", "aa"),
+		allQueue("queue", noTime, sim.Exhaustive(2), "aa", "aa", "aa"),
 		allQueue("queue", noTime, sim.PCT(3, 1), "aa", "aa", "aa", "aa"),
 		inModeQ("sleep", 4, sim.PCT(3, 1), "aa", "aa", "ta"),
 		allQueue("queue, sleep", 4, sim.PCT(3, 1), "aa", "aa", "aa"),
@@ -64,19 +63,10 @@ func withOneNode(c crowd) crowd {
 
 func TestModelQ(t *testing.T) {
 	defer backToReality()
-	schedules := 100_000
-	if testing.Short() {
-		schedules = 4_000
-	}
 	for _, c := range append(twoInQ(), moreInQ()...) {
 		p, o := c.program()
 		t.Run(fmt.Sprintf("%s/%d %v", c.name, len(c.scripts), o.Strategy), func(t *testing.T) {
-			if o.Strategy == sim.PCT(3, 1) {
-				o.Budget = schedules
-				sim.Run(t, p, o)
-			} else if r := sim.Run(t, p, o); !r.Exhausted {
-				t.Error("not exhausted")
-			}
+			sim.Cover(t, p, o, testing.Short())
 		})
 	}
 }
