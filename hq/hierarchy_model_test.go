@@ -325,15 +325,15 @@ func backToReality() {
 
 // Programs. Those without a strategy are too large to be explored whole.
 var (
-	twoDomains = crowd{name: "HQ, two domains", scripts: []string{"a", "a", "a"}, domains: []int{0, 0, 1}, begin: "HQ", tuning: eager,
+	twoDomains = crowd{name: "HQ, two domains", scripts: []string{"aa", "aa", "aa"}, domains: []int{0, 0, 1}, begin: "HQ", tuning: eager,
 		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	shortTurns = crowd{name: "HQ, short turns", scripts: []string{"aa", "aa", "aa", "aa"}, domains: []int{0, 0, 0, 1}, begin: "HQ", tuning: fair,
 		options: sim.Options{Ticks: noTime}}
 	fourInHQ = crowd{name: "HQ, two of each domain", scripts: []string{"aa", "aa", "aa", "aa"}, domains: []int{0, 1, 0, 1}, begin: "HQ", tuning: eager,
 		options: sim.Options{Ticks: noTime}}
-	inflation = crowd{name: "inflation during enqueue", scripts: []string{"a", "a", "a"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager,
+	inflation = crowd{name: "inflation during enqueue", scripts: []string{"aa", "aa", "aa"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager,
 		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
-	deflation = crowd{name: "deflation during enqueue", scripts: []string{"a", "a", "a"}, domains: []int{0, 1, 0}, begin: "HQ", tuning: closing,
+	deflation = crowd{name: "deflation during enqueue", scripts: []string{"aa", "aa", "aa"}, domains: []int{0, 1, 0}, begin: "HQ", tuning: closing,
 		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	upAndDown = crowd{name: "inflation and deflation", scripts: []string{"aa", "aa", "aa", "a"}, domains: []int{0, 1, 0, 1}, begin: "queue", tuning: closing,
 		options: sim.Options{Ticks: noTime}}
@@ -347,9 +347,9 @@ var (
 		options: sim.Options{Ticks: 2}}
 	exhaustion = crowd{name: "pool exhaustion", scripts: []string{"ab", "ab", "ba"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager, rosters: 1,
 		options: sim.Options{Ticks: noTime}}
-	forbiddingEarly = crowd{name: "mode HQ is forbidden while waiters of mode Q are queued", scripts: []string{"a", "a", "x"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager,
+	forbiddingEarly = crowd{name: "mode HQ is forbidden while waiters of mode Q are queued", scripts: []string{"aa", "aa", "xa"}, domains: []int{0, 1, 0}, begin: "queue", tuning: eager,
 		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
-	forbidding = crowd{name: "mode HQ is forbidden", scripts: []string{"a", "a", "x"}, domains: []int{0, 1, 0}, begin: "HQ", tuning: eager,
+	forbidding = crowd{name: "mode HQ is forbidden", scripts: []string{"aa", "aa", "xa"}, domains: []int{0, 1, 0}, begin: "HQ", tuning: eager,
 		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 )
 
