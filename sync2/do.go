@@ -29,7 +29,7 @@
 //
 // # Transitions
 //
-//	T1  nil -> m                CAS of a cell follows   publish
+//	T1  nil -> m                CAS of a cell follows   publish, which takes it back if that fails
 //	T2  m -> &claimed           CAS    the batch, which holds m
 //	T3  m -> nil                CAS    withdraw: the owner, which will run the function itself
 //	T4  &claimed -> &asleep     CAS    the owner, before it parks

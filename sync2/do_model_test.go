@@ -5,7 +5,6 @@ package sync2
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,12 +75,13 @@ func doProgram(scripts ...string) sim.Program {
 			askSlots = [1]askSlot{}
 			m, s, runs = [2]*Mutex{new(Mutex), new(Mutex)}, [2]section{}, map[string]int{}
 			inARow = [2]int{}
-			sim.Name(&m[0].state, "state", "locked", "parked", "awake")
-			sim.Name(&askSlots[0].waiting, "waiting")
+			nameMutex(m[0], "")
+			nameMutex(m[1], "other.")
+			sim.Name(&askSlots[0], "slot")
 		},
-		Check: func() error {
+		Watch: func(w sim.Write) error {
 			for i := range m {
-				if m[i].state.Load()&mutexLocked == 0 {
+				if uintptr(w.At) == parking.AddrOf(&m[i].state) && w.Old&mutexLocked == 0 {
 					inARow[i] = 0
 				}
 			}
@@ -119,15 +119,12 @@ func doProgram(scripts ...string) sim.Program {
 
 func TestModelDo(t *testing.T) {
 	defer backToReality()
-	programs := [][]string{{"D", "D"}, {"P", "D"}, {"E", "D"}, {"W", "D"}, {"D", "L"}}
+	programs := [][]string{{"D", "D"}, {"P", "D"}, {"E", "D"}, {"W", "D"}, {"D", "L"}, {"D", "D", "L"}, {"d", "D", "D"}, {"D", "E", "P"}}
 	if !testing.Short() {
-		programs = append(programs, []string{"DD", "D"}, []string{"D", "D", "L"}, []string{"d", "D", "D"}, []string{"D", "E", "P"})
+		programs = append(programs, []string{"DD", "D"})
 	}
 	for _, scripts := range programs {
-		t.Run(strings.Join(scripts, " "), func(t *testing.T) {
-			sim.Run(t, modes[1].on(doProgram(scripts...)), sim.Options{
-				Memory: sim.TSO, Time: 8 * time.Second, Budget: 1_000_000})
-		})
+		cover(t, fenceMode, doProgram(scripts...), sim.Options{})
 	}
 }
 

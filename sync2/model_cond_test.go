@@ -76,9 +76,11 @@ func newMutex() Locker   { return new(Mutex) }
 func newRWMutex() Locker { return new(RWMutex) }
 
 func nameLocker(l Locker) {
-	if m, ok := l.(*Mutex); ok {
-		sim.Name(&m.state, "state", "locked", "parked", "awake")
-		sim.Name(&m.tag, "tag")
+	switch l := l.(type) {
+	case *Mutex:
+		nameMutex(l, "")
+	case *RWMutex:
+		nameRWMutex(l)
 	}
 }
 
@@ -97,15 +99,15 @@ func lockerAtRest(l Locker) error {
 func TestModelCond(t *testing.T) {
 	defer backToReality()
 	for _, scripts := range [][]string{{"WW", "SS"}, {"WW", "ss"}, {"WL", "AL"}, {"WL", "aL"}, {"Cx", "SL"}, {"CL", "xA"}} {
-		exhaust(t, modes[0], condProgram(newMutex, scripts...))
+		cover(t, modes[0], condProgram(newMutex, scripts...), twoPs)
 	}
-	exhaust(t, modes[1], condProgram(newMutex, "WL", "aL"))
-	exhaust(t, modes[0], condProgram(newRWMutex, "WL", "aL"))
+	cover(t, modes[1], condProgram(newMutex, "WL", "aL"), twoPs)
+	cover(t, modes[0], condProgram(newRWMutex, "WL", "aL"), twoPs)
 	for _, scripts := range [][]string{{"W", "W", "A"}, {"W", "W", "aL"}, {"W", "C", "SSx"}, {"W", "C", "Ax"}, {"W", "L", "W", "a"}, {"W", "AL", "C", "x"}} {
-		sample(t, fenceMode, condProgram(newMutex, scripts...), 100_000)
+		cover(t, fenceMode, condProgram(newMutex, scripts...), twoPs)
 	}
-	sample(t, orderedMode, condProgram(newMutex, "W", "L", "W", "a"), 100_000)
-	sample(t, modes[0], condProgram(newRWMutex, "W", "W", "L", "a"), 100_000)
+	cover(t, orderedMode, condProgram(newMutex, "W", "L", "W", "a"), twoPs)
+	cover(t, modes[0], condProgram(newRWMutex, "W", "W", "L", "a"), twoPs)
 }
 
 // The faults that are seeded in morph.go.

@@ -62,7 +62,7 @@ func mutexProgram(scripts ...string) sim.Program {
 			for _, script := range scripts {
 				want += len(script)
 			}
-			sim.Name(&m.state, "state", "locked", "parked")
+			nameMutex(m, "")
 		},
 		Final: func() error {
 			if st := m.state.Load(); st&^mutexParked != 0 {
@@ -80,24 +80,34 @@ func mutexProgram(scripts ...string) sim.Program {
 	return p
 }
 
+// nameMutex names the words of m: state and tag, with a prefix.
+func nameMutex(m *Mutex, prefix string) {
+	sim.Name(&m.state, prefix+"state", "locked", "parked")
+	sim.Name(&m.tag, prefix+"tag")
+}
+
 // A mode is one of the ways to unlock, with the memory it is for.
 type mode struct {
 	name   string
 	unlock int
 	memory sim.Memory
+	calm   uint32 // see calmMost
 }
 
 var modes = []mode{
-	{"symmetric", symmetric, sim.TSO},
-	{"fence", plainAndFence, sim.TSO},
-	{"ordered", plainOnly, sim.SC},
+	{"symmetric", symmetric, sim.TSO, 0},
+	{"fence", plainAndFence, sim.TSO, 0},
+	{"ordered", plainOnly, sim.SC, 0},
 }
+
+// patientMode counts an unlock without a waiter before it makes a mutex quiet.
+var patientMode = mode{"fence, patient", plainAndFence, sim.TSO, tagCalm}
 
 func (m mode) on(p sim.Program) sim.Program {
 	setup := p.Setup
 	p.Name += " " + m.name
 	p.Setup = func() {
-		simUnlock = m.unlock
+		simUnlock, calmMost = m.unlock, m.calm
 		setup()
 	}
 	return p
@@ -106,37 +116,33 @@ func (m mode) on(p sim.Program) sim.Program {
 // backToReality leaves to other tests a table without the waiters of schedules
 // that were cut short, whose records nobody keeps alive.
 func backToReality() {
-	simUnlock = symmetric
+	simUnlock, calmMost = symmetric, 0
 	parking.ResetForSim()
 }
 
+// twoNodes are the places of up to three threads, so that tags differ.
+var twoNodes = sim.Options{Nodes: []int{0, 1, 0}}
+
 func TestModelMutex(t *testing.T) {
 	defer backToReality()
-	programs := [][]string{{"L", "L"}, {"LL", "LL"}, {"TT", "LL"}, {"D", "L"}}
-	if !testing.Short() {
-		programs = append(programs, []string{"DD", "LL"}, []string{"L", "L", "L"})
-	}
-	for _, scripts := range programs {
-		for _, m := range modes {
-			t.Run(fmt.Sprint(m.name, scripts), func(t *testing.T) {
-				sim.Run(t, m.on(mutexProgram(scripts...)), sim.Options{
-					Memory: m.memory, Nodes: []int{0, 1, 0}, Time: 60 * time.Second, Budget: 3_000_000})
-			})
-		}
-	}
-	if testing.Short() {
-		return
-	}
-	for _, scripts := range [][]string{{"LL", "LL", "L"}, {"DL", "L", "L"}, {"D", "D", "L", "L"}, {"LL", "L", "L", "L"}} {
-		for _, m := range modes {
-			for _, s := range []sim.Strategy{sim.PCT(3, 1), sim.Uniform(1)} {
-				t.Run(fmt.Sprint(m.name, scripts, s), func(t *testing.T) {
-					sim.Run(t, m.on(mutexProgram(scripts...)), sim.Options{Strategy: s,
-						Memory: m.memory, Nodes: []int{0, 1, 0}, Time: 60 * time.Second, Budget: 100_000})
-				})
+	all := func(o sim.Options, programs ...[]string) {
+		for _, scripts := range programs {
+			for _, m := range modes {
+				cover(t, m, mutexProgram(scripts...), o)
 			}
 		}
 	}
+	whole := twoNodes
+	whole.Strategy = sim.Exhaustive(2)
+	all(whole, []string{"L", "L"}, []string{"LL", "LL"}, []string{"TT", "LL"}, []string{"D", "L"})
+	if testing.Short() {
+		return
+	}
+	all(whole, []string{"DL", "LL"}, []string{"LD", "LL"}, []string{"L", "L", "L"})
+	cover(t, modes[0], mutexProgram("DD", "LL"), whole)
+	cover(t, patientMode, mutexProgram("LL", "LL"), whole)
+	cover(t, patientMode, mutexProgram("LL", "LL", "L"), twoNodes)
+	all(twoNodes, []string{"LL", "LL", "L"}, []string{"DL", "L", "L"}, []string{"D", "D", "L", "L"}, []string{"LL", "L", "L", "L"})
 }
 
 // The faults that are seeded in mutex.go, and what finds each.

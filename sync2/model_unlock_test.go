@@ -5,7 +5,6 @@ package sync2
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 	"github.com/hqsync/hqsync/parking"
@@ -35,7 +34,7 @@ func TestModelUnlock_TwoForOneLock(t *testing.T) {
 			}
 			check := func(p sim.Program, want ...string) {
 				t.Helper()
-				r := sim.Run(t, p, sim.Options{Memory: mode.memory, ExpectFatal: true, Time: 20 * time.Second})
+				r := sim.Cover(t, p, sim.Options{Memory: mode.memory, ExpectFatal: true}, testing.Short())
 				if got := r.OutcomeSet(); !slices.Equal(got, want) {
 					t.Errorf("%s, tag %d: outcomes %q, want %q", p.Name, tag, got, want)
 				}

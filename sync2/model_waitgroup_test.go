@@ -42,7 +42,7 @@ func waitGroupProgram(n int, scripts ...string) sim.Program {
 	}
 	return program(fmt.Sprint("waitgroup ", n, scripts), func() {
 		wg, ctx, tasks = new(WaitGroup), sim.NewContext(), n
-		sim.Name(&wg.state, "state")
+		sim.Name(&wg.state, "tasks")
 		wg.Add(n)
 	}, step, func() error {
 		if s := wg.state.Load(); s != 0 {
@@ -59,11 +59,11 @@ func TestModelWaitGroup(t *testing.T) {
 		waitGroupProgram(1, "CWG", "D", "x"),
 		waitGroupProgram(2, "WW", "DD"),
 	} {
-		exhaust(t, modes[0], p)
+		cover(t, modes[0], p, twoPs)
 	}
 	for _, p := range []sim.Program{
 		waitGroupProgram(2, "W", "W", "DD"), waitGroupProgram(2, "W", "C", "DFDxD"), waitGroupProgram(2, "W", "W", "D", "FDD"),
 	} {
-		sample(t, modes[0], p, 100_000)
+		cover(t, modes[0], p, twoPs)
 	}
 }

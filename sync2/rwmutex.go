@@ -27,7 +27,7 @@
 //
 //	T1  (n,c,0) -> (n+1,c,0)  CAS, add  RLock      in
 //	T2  (n,c,1) -> (n+1,c,1)  add       RLock      not in: T3 follows
-//	T3  (n,c,1) -> (n-1,c,1)  add       RLock      takes itself back; a departure
+//	T3  (n,c,w) -> (n-1,c,w)  add       RLock      takes itself back; a departure if w
 //	T4  (n,c,w) -> (n-1,c,w)  CAS, add  RUnlock    a departure if w
 //	T5  (n,c,0) -> (n,c,1)    add       Lock       the pending writer; new readers wait from here on
 //	T6  (n,c,1) -> (n-k,c',0) add       release    k moves to the counters; c' = 0 if the writer had rw for itself

@@ -57,10 +57,11 @@ type engine struct {
 	ids       map[uintptr]uint64
 	poisoned  []span
 	events    []Event
-	consulted bool               // the program asked for the mutant
-	fatal     string             // how the schedule ended, if Options.ExpectFatal
-	one       [maxThreads]int    // scratch
-	name      [maxThreads]string // of the program's threads
+	functions map[uintptr][]string // that return addresses are in
+	consulted bool                 // the program asked for the mutant
+	fatal     string               // how the schedule ended, if Options.ExpectFatal
+	one       [maxThreads]int      // scratch
+	name      [maxThreads]string   // of the program's threads
 }
 
 func replayFromEnv() string { return os.Getenv("HQSYNC_SIM_REPLAY") }

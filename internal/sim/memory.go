@@ -47,6 +47,7 @@ type store struct {
 	w    *word
 	v    value
 	hash uint64
+	by   []uintptr // who wrote, for Program.Watch
 }
 
 // message is one value of a word under AcqRel.
@@ -201,8 +202,12 @@ func (t *thread) observe(v value, hash uint64) {
 // commit makes v the value of w for everybody. hash names the write.
 func (e *engine) commit(w *word, v value, hash uint64) {
 	if e.prog.Watch != nil {
-		e.watch(w, v)
+		e.watch(w, v, nil)
 	}
+	e.write(w, v, hash)
+}
+
+func (e *engine) write(w *word, v value, hash uint64) {
 	w.poke(v)
 	e.sum -= w.history
 	w.history = mix(w.history, hash)
@@ -269,7 +274,10 @@ func (t *thread) store(a addr, wd width, v value, op opcode, o order) {
 	note := ""
 	switch {
 	case e.mode == TSO && o != seqcst:
-		t.buf = append(t.buf, store{w, v, t.hash})
+		t.buf = append(t.buf, store{w: w, v: v, hash: t.hash})
+		if e.prog.Watch != nil {
+			t.buf[len(t.buf)-1].by = e.callers()
+		}
 		note = "into the store buffer"
 	case e.mode == AcqRel:
 		t.publish(w, v, o)
@@ -371,7 +379,10 @@ func (t *thread) drain() {
 	copy(t.buf, t.buf[1:])
 	t.buf = t.buf[:len(t.buf)-1]
 	t.drains++
-	e.commit(s.w, s.v, s.hash)
+	if e.prog.Watch != nil {
+		e.watch(s.w, s.v, s.by)
+	}
+	e.write(s.w, s.v, s.hash)
 	if e.tracing {
 		e.noteDrain(t, s.w, old, s.v)
 	}

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"unsafe"
@@ -14,15 +15,72 @@ type Write struct {
 	Object   string // name of the object that the word is in: that of Name in Setup, or the type that a Quarantine is for; empty: neither
 	Offset   uintptr
 	At       unsafe.Pointer // address of the word
-	Old, New uint64
+	Old, New uint64         // a pointer is its address
+
+	e  *engine
+	by []uintptr // where a write that comes out of a store buffer was made; nil: whoever reports it makes it
+}
+
+// By returns the functions that wrote, innermost first, by the names that runtime.Frame has for them, without those of this
+// package. It may be called by Program.Watch only.
+func (w Write) By() (functions []string) {
+	pcs := w.by
+	if pcs == nil {
+		pcs = w.e.callers()
+	}
+	for _, pc := range pcs {
+		for _, name := range w.e.functionsAt(pc) {
+			switch {
+			case name == ownPackage+"(*engine).watch": // what came before is Program.Watch
+				functions = functions[:0]
+			case !strings.HasPrefix(name, ownPackage):
+				functions = append(functions, name)
+			}
+		}
+	}
+	return functions
+}
+
+// callers returns where the caller was called from.
+func (e *engine) callers() []uintptr {
+	pcs := make([]uintptr, 40)
+	return pcs[:runtime.Callers(2, pcs)]
+}
+
+const ownPackage = "github.com/hqsync/hqsync/internal/sim."
+
+// functionsAt returns the functions that a return address is in: several, if they are inlined.
+func (e *engine) functionsAt(pc uintptr) []string {
+	if names, ok := e.functions[pc]; ok {
+		return names
+	}
+	var names []string
+	for frames, more := runtime.CallersFrames([]uintptr{pc}), true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		names = append(names, f.Function)
+	}
+	if e.functions == nil {
+		e.functions = map[uintptr][]string{}
+	}
+	e.functions[pc] = names
+	return names
+}
+
+// number is a value as Write has it.
+func (v value) number() uint64 {
+	if v.p != nil {
+		return uint64(uintptr(v.p))
+	}
+	return v.n
 }
 
 // watch shows a write that is about to take effect to Program.Watch.
-func (e *engine) watch(w *word, v value) {
+func (e *engine) watch(w *word, v value, by []uintptr) {
 	if w.width == object {
 		return
 	}
-	ev := Write{Offset: w.kind.offset, At: w.at, Old: w.peek().n, New: v.n}
+	ev := Write{Offset: w.kind.offset, At: w.at, Old: w.peek().number(), New: v.number(), e: e, by: by}
 	switch k := w.kind; {
 	case k.typ != nil:
 		ev.Object = k.typ.Name()
