@@ -517,28 +517,18 @@ func TestModelTable_TwoThreads(t *testing.T) {
 			bound = 2
 		}
 		t.Run(p.Name, func(t *testing.T) {
-			if r := sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.Exhaustive(bound), Budget: 1 << 30}); !r.Exhausted {
-				t.Error("not exhausted")
-			}
+			sim.Cover(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.Exhaustive(bound)}, testing.Short())
 		})
 	}
 }
 
 func TestModelTable_MoreThreads(t *testing.T) {
-	schedules := 100_000
-	if testing.Short() {
-		schedules = 4_000
-	}
 	for i, p := range moreThreads() {
-		t.Run(p.Name, func(t *testing.T) {
-			if i == 0 {
-				if r := sim.Run(t, p, sim.Options{Memory: sim.TSO, Budget: 1 << 30}); !r.Exhausted {
-					t.Error("not exhausted")
-				}
-				return
-			}
-			sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.PCT(3, 1), Budget: schedules})
-		})
+		o := sim.Options{Memory: sim.TSO}
+		if i == 0 {
+			o.Strategy = sim.Exhaustive(2)
+		}
+		t.Run(p.Name, func(t *testing.T) { sim.Cover(t, p, o, testing.Short()) })
 	}
 }
 
@@ -546,15 +536,9 @@ func TestModelTable_MoreThreads(t *testing.T) {
 func TestModelTable_RealLocks(t *testing.T) {
 	SimRealLocks = true
 	defer func() { SimRealLocks = false }()
-	schedules := 50_000
-	if testing.Short() {
-		schedules = 2_000
-	}
 	for _, i := range []int{0, 4, 6, 7} {
 		p := moreThreads()[i]
-		t.Run(p.Name, func(t *testing.T) {
-			sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.PCT(3, 1), Budget: schedules})
-		})
+		t.Run(p.Name, func(t *testing.T) { sim.Cover(t, p, sim.Options{Memory: sim.TSO}, testing.Short()) })
 	}
 }
 
