@@ -4,8 +4,8 @@ package locks
 
 import (
 	"errors"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -43,10 +43,7 @@ func program(make func() Lock, threads, rounds int) sim.Program {
 func TestModel(t *testing.T) {
 	for _, k := range Kinds {
 		t.Run(k.Name, func(t *testing.T) {
-			r := sim.Run(t, program(func() Lock { return eager(k.New(crowd(2))) }, 2, 3), sim.Options{Memory: sim.TSO})
-			if !r.Exhausted {
-				t.Error("not exhausted")
-			}
+			sim.Cover(t, program(func() Lock { return eager(k.New(crowd(2))) }, 2, 3), sim.Options{Memory: sim.TSO}, testing.Short())
 		})
 	}
 }
@@ -56,14 +53,22 @@ func TestModel_Crowd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: random schedules of up to four threads")
 	}
+	places := []Place{{0, 0}, {0, 0}, {1, 0}, {2, 1}}
 	for _, k := range Kinds {
-		t.Run(k.Name, func(t *testing.T) {
-			places := []Place{{0, 0}, {0, 0}, {1, 0}, {2, 1}}
-			for threads := 3; threads <= 4; threads++ {
-				sim.Run(t, program(func() Lock { return eager(k.New(places[:threads])) }, threads, 3), sim.Options{
-					Memory: sim.TSO, Strategy: sim.Uniform(uint64(threads)), Budget: 8_000, Time: 20 * time.Second})
+		for threads := 3; threads <= 4; threads++ {
+			p := program(func() Lock { return eager(k.New(places[:threads])) }, threads, 3)
+			budget := 8_000
+			if k.Name == "tas" { // under priorities two who swap in vain wake each other for ever, and the owner never runs
+				budget = 100_000
+			} else {
+				t.Run(fmt.Sprint(k.Name, ", ", threads), func(t *testing.T) {
+					sim.Cover(t, p, sim.Options{Memory: sim.TSO}, testing.Short())
+				})
 			}
-		})
+			t.Run(fmt.Sprint(k.Name, ", ", threads, ", uniform"), func(t *testing.T) {
+				sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.Uniform(uint64(threads)), Budget: budget})
+			})
+		}
 	}
 }
 
