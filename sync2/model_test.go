@@ -163,6 +163,7 @@ var (
 		{"mutex: awake does not look", orderedMode, three, sim.Exhaustive(2)},
 		{"mutex: awake stays", orderedMode, three, sim.Exhaustive(2)},
 		{"mutex: leaver drops its duty", modes[0], mutexProgram("D", "LL", "L"), sim.Exhaustive(3)},
+		{"mutex: handed over to nobody", modes[0], mutexProgram("L", "L"), sim.Exhaustive(2)},
 		{"mutex: any tag validated", fenceMode, mutexProgram("LL", "L", "L"), sim.Uniform(1)},
 	}
 )

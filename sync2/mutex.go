@@ -489,7 +489,7 @@ func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 		}
 		r := table().UnparkOneFor(skip+1, m.key(t&tagNode), func(r parking.UnparkResult) parking.UnparkToken {
 			switch {
-			case r.Unparked == 0:
+			case r.Unparked == 0 && !mutant("mutex: handed over to nobody"):
 				m.tag.And(^uint32(tagAwake)) // T8; nobody can have queued because of it
 			case r.Token == overtaken && mayHandOver(m) && m.handOff():
 				handed = true
