@@ -94,8 +94,9 @@
 //
 // The header of a file that owns a state word lists its transitions. Program.Watch is told of every write, with the
 // object's name and the offset in it, and can name the transition that the pair of values stands for, or object to a pair that
-// is none. [Transitions] counts them; a test ends with those that no program took. parking/transitions_test.go is
-// one that also follows state which is in no word, from Program.Check. Shipped code needs no hooks for it.
+// is none; Write.By says which functions make it. [Transitions] counts them; a test ends with those that no program took.
+// parking/transitions_test.go is one that also follows state which is in no word, from Program.Check; sync2/transitions_test.go
+// is one that also holds the headers to the functions that they name. Shipped code needs no hooks for it.
 //
 // # Mutants
 //
@@ -106,9 +107,10 @@
 //
 // # Strategies
 //
-// [Exhaustive] visits every schedule with at most so many preemptions, [PCT] and [Uniform] sample, [Replay]
-// repeats. A preemption is a switch away from a thread that could have gone on and did not yield; draining a store
-// buffer, a timer, a tick of the clock and an interrupt of a heavy fence are choices that cost nothing.
+// [Cover] chooses for programs of shipped code, and fails those that are explored less than all others. [Exhaustive]
+// visits every schedule with at most so many preemptions, [PCT] and [Uniform] sample, [Replay] repeats. A preemption is
+// a switch away from a thread that could have gone on and did not yield; draining a store buffer, a timer, a tick of the
+// clock and an interrupt of a heavy fence are choices that cost nothing.
 //
 // The search remembers points instead of partial orders: see [Reduction] and the comment at treeSearch for the
 // argument. Two points are the same for ByHistory if every thread has done the same and has read from the same

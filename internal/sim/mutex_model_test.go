@@ -559,4 +559,23 @@ func TestMutexProtocol_Faults(t *testing.T) {
 			fault{name: f.name, steps: f.steps, kind: sim.KindDeadlock}.check(t, mutexProgram(f.rules, f.text), o)
 		})
 	}
+
+	// The repair of H2 is one if the tag never returns to 0, and the order of H3 does no harm where the setter looks.
+	for _, c := range []struct {
+		name  string
+		rules mutexRules
+		long  bool
+	}{
+		{"each waiter fences instead of the look", one, false},
+		{"state validated before tag", calm, true},
+	} {
+		if c.long && testing.Short() {
+			continue
+		}
+		t.Run("passes "+c.name, func(t *testing.T) {
+			o := whole(sim.TSO)
+			o.Mutant = c.name
+			mustPass(t, mutexProgram(c.rules, "L,L,L"), o)
+		})
+	}
 }
