@@ -3,20 +3,11 @@
 package sim_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
-
-// failing is a TB that notes what fails and goes on.
-type failing struct {
-	testing.TB
-	said string
-}
-
-func (f *failing) Fatalf(format string, args ...any) { f.said = fmt.Sprintf(format, args...) }
 
 func TestCover_FailsWhatIsExploredLess(t *testing.T) {
 	for _, c := range []struct {
@@ -38,11 +29,11 @@ func TestCover_FailsWhatIsExploredLess(t *testing.T) {
 		{"three threads, replay", 3, sim.Replay("T0"), "want an exhaustive search"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := &failing{TB: t}
-			r := sim.Cover(f, spinProgram(c.threads, 1), sim.Options{Strategy: c.strategy, Budget: 1, Time: 1}, true)
+			var tb fakeTB
+			r := sim.Cover(&tb, spinProgram(c.threads, 1), sim.Options{Strategy: c.strategy, Budget: 1, Time: 1}, true)
 			switch {
-			case (c.want == "") != (f.said == ""), !strings.Contains(f.said, c.want):
-				t.Errorf("said %q, want %q", f.said, c.want)
+			case (c.want == "") != (tb.fatal == ""), !strings.Contains(tb.fatal, c.want):
+				t.Errorf("said %q, want %q", tb.fatal, c.want)
 			case c.want == "" && !r.Exhausted && r.Schedules < 1000:
 				t.Errorf("passes with %s", r)
 			}

@@ -132,7 +132,7 @@ func TestShrink_KeepsWhatMatters(t *testing.T) {
 type fakeTB struct{ log, fatal string }
 
 func (f *fakeTB) Helper()                   {}
-func (f *fakeTB) Name() string              { return "TestX/a" }
+func (f *fakeTB) Name() string              { return "TestX/a_[L_L]" }
 func (f *fakeTB) Logf(s string, a ...any)   { f.log += fmt.Sprintf(s, a...) }
 func (f *fakeTB) Fatalf(s string, a ...any) { f.fatal += fmt.Sprintf(s, a...) }
 
@@ -142,7 +142,7 @@ func TestRun_PrintsACommandThatReplays(t *testing.T) {
 	sim.Run(&tb, spinProgram(2, 1), o)
 	_, after, ok := strings.Cut(tb.fatal, "HQSYNC_SIM_REPLAY='")
 	schedule, rest, _ := strings.Cut(after, "'")
-	if !ok || rest != " go test -tags sim -run '^TestX$/^a$'" {
+	if !ok || rest != " go test -tags sim -run '^TestX$/^a_\\[L_L\\]$'" {
 		t.Fatalf("%s", tb.fatal)
 	}
 	t.Setenv("HQSYNC_SIM_REPLAY", schedule)
@@ -150,8 +150,12 @@ func TestRun_PrintsACommandThatReplays(t *testing.T) {
 	if r := sim.Run(&again, spinProgram(2, 1), o); r.Schedules != 1 || r.Strategy != "replay" || r.Failure == nil {
 		t.Errorf("%s", r)
 	}
-	if good := (fakeTB{}); true {
-		sim.Run(&good, spinProgram(2, 1), sim.Options{})
+	for _, run := range []func(*fakeTB){
+		func(tb *fakeTB) { sim.Run(tb, spinProgram(2, 1), sim.Options{}) },
+		func(tb *fakeTB) { sim.Cover(tb, spinProgram(2, 1), sim.Options{}, false) },
+	} {
+		var good fakeTB
+		run(&good)
 		if good.fatal != "" || !strings.Contains(good.log, "replay") {
 			t.Errorf("%+v", good)
 		}

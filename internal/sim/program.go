@@ -4,6 +4,7 @@ package sim
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -179,7 +180,7 @@ func Run(t TB, p Program, o Options) Result {
 	r := Explore(p, o)
 	if r.Failure != nil {
 		t.Fatalf("sim: %s\n%s\nto replay: HQSYNC_SIM_REPLAY='%s' go test -tags sim -run '^%s$'",
-			r, r.Failure.Detail(), r.Failure.Schedule, strings.ReplaceAll(t.Name(), "/", "$/^"))
+			r, r.Failure.Detail(), r.Failure.Schedule, strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^"))
 	}
 	t.Logf("sim: %s", r)
 	return r
