@@ -58,7 +58,7 @@
 //
 // # Pinned by
 //
-// TestModelDo, TestDoMutants (tag sim); do_test.go.
+// TestModelDo, TestMutants (tag sim); do_test.go.
 
 package sync2
 

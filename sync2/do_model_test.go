@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 	"github.com/hqsync/hqsync/parking"
@@ -128,35 +127,16 @@ func TestModelDo(t *testing.T) {
 	}
 }
 
-// TestDoMutants: each fault that is seeded in do.go is found on the program named here.
-func TestDoMutants(t *testing.T) {
-	defer backToReality()
-	mutants := []struct {
-		name     string
-		scripts  []string
-		strategy sim.Strategy
-	}{
-		{"do: claimed without a look", []string{"D", "D"}, sim.Uniform(1)},
-		{"do: withdrawn without a look", []string{"D", "D"}, sim.Uniform(1)},
-		{"do: locked and still asking", []string{"D", "D", "D"}, sim.Uniform(1)},
-		{"do: request for another mutex", []string{"d", "D", "D"}, sim.Uniform(1)},
-		{"do: unlocked too early", []string{"D", "D", "L"}, sim.Uniform(1)},
-		{"do: panic stays here", []string{"D", "P"}, sim.Uniform(1)},
-		{"do: batch ends with Goexit", []string{"D", "E"}, sim.Uniform(1)},
-		{"do: owner is left asleep", []string{"D", "D"}, sim.Exhaustive(2)},
-		{"do: owner sleeps without a look", []string{"D", "W"}, sim.Uniform(1)},
-		{"do: batch without end", []string{"D", "DD", "DD"}, sim.Uniform(1)},
-	}
-	killed := 0
-	for _, m := range mutants {
-		r := sim.Explore(modes[1].on(doProgram(m.scripts...)), sim.Options{Strategy: m.strategy,
-			Memory: sim.TSO, Time: 20 * time.Second, Budget: 500_000, Mutant: m.name})
-		if r.Failure == nil {
-			t.Errorf("%s survived: %s", m.name, r)
-			continue
-		}
-		killed++
-		t.Logf("%s: %s", m.name, r)
-	}
-	t.Logf("mutants: %d killed, %d survived", killed, len(mutants)-killed)
+// The faults that are seeded in do.go.
+var doMutants = []seeded{
+	{"do: claimed without a look", fenceMode, doProgram("D", "D"), sim.Uniform(1)},
+	{"do: withdrawn without a look", fenceMode, doProgram("D", "D"), sim.Uniform(1)},
+	{"do: locked and still asking", fenceMode, doProgram("D", "D", "D"), sim.Uniform(1)},
+	{"do: request for another mutex", fenceMode, doProgram("d", "D", "D"), sim.Uniform(1)},
+	{"do: unlocked too early", fenceMode, doProgram("D", "D", "L"), sim.Uniform(1)},
+	{"do: panic stays here", fenceMode, doProgram("D", "P"), sim.Uniform(1)},
+	{"do: batch ends with Goexit", fenceMode, doProgram("D", "E"), sim.Uniform(1)},
+	{"do: owner is left asleep", fenceMode, doProgram("D", "D"), sim.Exhaustive(2)},
+	{"do: owner sleeps without a look", fenceMode, doProgram("D", "W"), sim.Uniform(1)},
+	{"do: batch without end", fenceMode, doProgram("D", "DD", "DD"), sim.Uniform(1)},
 }
