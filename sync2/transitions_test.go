@@ -211,7 +211,7 @@ func TestModel_TakesEveryTransition(t *testing.T) {
 	defer backToReality()
 	taken := listed()
 	for _, p := range walked() {
-		p.Watch = sawWrite(taken, p.Watch)
+		p.Watch, p.AskBy = sawWrite(taken, p.Watch), true
 		for _, s := range []sim.Strategy{sim.Uniform(1), sim.PCT(3, 1), sim.Exhaustive(2)} {
 			o := sim.Options{Memory: sim.TSO, Strategy: s, Budget: 800, Procs: 2, Nodes: []int{0, 1}}
 			if strings.HasSuffix(p.Name, "ordered") {
@@ -232,7 +232,7 @@ func TestModel_TakesEveryTransition(t *testing.T) {
 func TestModel_ObjectsToOtherTransitions(t *testing.T) {
 	defer backToReality()
 	p := modes[0].on(rwProgram("adds", "rr", "r", "ww"))
-	p.Watch = sawWrite(listed(), nil)
+	p.Watch, p.AskBy = sawWrite(listed(), nil), true
 	r := sim.Explore(p, sim.Options{Strategy: sim.Uniform(1), Mutant: "rwmutex: counters switched on under a writer"})
 	if r.Failure == nil || !strings.Contains(r.Failure.Message, "which no header lists") {
 		t.Errorf("%s", r)

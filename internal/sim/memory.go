@@ -47,7 +47,7 @@ type store struct {
 	w    *word
 	v    value
 	hash uint64
-	by   []uintptr // who wrote, for Program.Watch
+	by   []uintptr // who wrote, if Program.AskBy
 }
 
 // message is one value of a word under AcqRel.
@@ -275,8 +275,8 @@ func (t *thread) store(a addr, wd width, v value, op opcode, o order) {
 	switch {
 	case e.mode == TSO && o != seqcst:
 		t.buf = append(t.buf, store{w: w, v: v, hash: t.hash})
-		if e.prog.Watch != nil {
-			t.buf[len(t.buf)-1].by = e.callers()
+		if e.prog.AskBy {
+			t.buf[len(t.buf)-1].by = callers()
 		}
 		note = "into the store buffer"
 	case e.mode == AcqRel:

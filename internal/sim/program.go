@@ -28,6 +28,7 @@ type Program struct {
 	// Watch is told of each write of a word when it takes effect, and may object. It is for lists of the transitions that a
 	// state word may take: see Transitions.
 	Watch func(Write) error
+	AskBy bool // Watch asks Write.By, which takes a note of the stack for each buffered store
 
 	// Final runs when all threads have ended, all buffers are empty and no timer is pending.
 	Final func() error

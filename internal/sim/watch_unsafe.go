@@ -22,11 +22,11 @@ type Write struct {
 }
 
 // By returns the functions that wrote, innermost first, by the names that runtime.Frame has for them, without those of this
-// package. It may be called by Program.Watch only.
+// package. It may be called by the Watch of a Program that has AskBy.
 func (w Write) By() (functions []string) {
 	pcs := w.by
 	if pcs == nil {
-		pcs = w.e.callers()
+		pcs = callers()
 	}
 	for _, pc := range pcs {
 		for _, name := range w.e.functionsAt(pc) {
@@ -42,7 +42,7 @@ func (w Write) By() (functions []string) {
 }
 
 // callers returns where the caller was called from.
-func (e *engine) callers() []uintptr {
+func callers() []uintptr {
 	pcs := make([]uintptr, 40)
 	return pcs[:runtime.Callers(2, pcs)]
 }
