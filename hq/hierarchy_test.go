@@ -108,6 +108,9 @@ func takes(t *testing.T, what string, w *wait) {
 		w.up = node(w.node).baton.up
 	}
 	checkState(t, what+": its node in the lock's queue", w.up, head)
+	if w.cohort != nil {
+		w.beginTurn()
+	}
 	if !w.take(w.lock.word.Load()) {
 		t.Fatalf("%s: did not take the free lock", what)
 	}
@@ -199,6 +202,52 @@ func TestTransitionsOfModeHQ(t *testing.T) {
 		s.LocalHandOvers-before.LocalHandOvers != 1 || s.RemoteHandOvers-before.RemoteHandOvers != 2 {
 		t.Errorf("%+v, before: %+v", s, before)
 	}
+}
+
+// drain lets a cohort of so many waiters, behind an owner of domain 0, take the lock
+// one after the other.
+func drain(t *testing.T, l *Lock, domains ...uint32) {
+	t.Helper()
+	l.LockPinned()
+	var waits []*wait
+	for _, d := range domains {
+		waits = append(waits, queued(t, l, d))
+	}
+	for i, w := range waits {
+		l.UnlockPinned()
+		if w.cohort.passes == 0 && w.up == 0 && node(w.node).baton.up == 0 && !w.register() {
+			t.Fatal("no node left for the cohort")
+		}
+		takes(t, fmt.Sprint("waiter ", i), w)
+	}
+	l.UnlockPinned()
+}
+
+// Only a hand-over to another domain speaks for mode HQ: waiters of one node, of
+// which many follow one another, do not keep a lock in it.
+func TestOneDomain_LeavesModeHQ(t *testing.T) {
+	onMachine(t, 2)
+	tune(t, func(u *Tunables) { u.LocalTime = time.Second })
+	pin()
+	defer unpin()
+	l := new(Lock)
+	l.inflate()
+	number := l.word.Load() >> refShift
+	votes := func() int { return int(rosters[number].votes.Load()) }
+	one := []uint32{0, 0, 0, 0, 0}
+	for i := range defaults.Votes - 1 {
+		if drain(t, l, one...); votes() != i+1 {
+			t.Fatalf("drained %d times: %d votes for mode Q", i+1, votes())
+		}
+	}
+	if drain(t, l, append(one, 1)...); votes() != 0 || !l.InHQ() {
+		t.Errorf("after a crossing: %d votes for mode Q, HQ %t", votes(), l.InHQ())
+	}
+	for range defaults.Votes {
+		drain(t, l, one...)
+	}
+	checkWord(t, "drained", l, 0)
+	checkQuiet(t, l)
 }
 
 func TestDetector(t *testing.T) {

@@ -157,7 +157,7 @@ func TestSeveralNodes_UnderLoadModeHQ(t *testing.T) {
 		t.Error("the nodes' queues were not served by turns")
 	}
 
-	tune(t, func(u *Tunables) { u.Votes, u.Streak = defaults.Votes, 1e6 })           // the end of a long turn counts as a crossing
+	tune(t, func(u *Tunables) { u.Votes = defaults.Votes })
 	light := &load{domains: domains[:1], section: 5000, pause: 2 * time.Millisecond} // two meet, and the queue runs empty
 	light.start(t, l)
 	await(t, "mode Q", func() bool { return !l.InHQ() })

@@ -35,6 +35,9 @@
 //	    skipped nodes may be among them.
 //	R8  passes and since of a cohort belong to its leader.
 //	R9  two locks never have the same roster.
+//	R10 a hand-over counts as a crossing once the head of another domain has its
+//	    turn: while all waiters are of one domain, every draining of the queue is
+//	    a vote for mode Q.
 
 package hq
 
@@ -42,10 +45,9 @@ import "math/bits"
 
 // A roster is what a lock has in mode HQ.
 type roster struct {
-	tail      atomicUint32 // of the lock's queue
-	crossings atomicUint32 // hand-overs to another cohort since the queue was empty, after several inside one
-	votes     atomicUint32 // times in a row that the queue became empty with few of them
-	_         [116]byte
+	tail  atomicUint32 // of the lock's queue
+	votes atomicUint32 // times in a row that the queue became empty with few crossings since it was empty before
+	_     [120]byte
 }
 
 // A cohort is the waiters of one domain at one lock. It takes two cache lines,
@@ -127,7 +129,6 @@ func (l *Lock) inflate() {
 		return
 	}
 	r := &rosters[number]
-	r.crossings.Store(0)
 	r.votes.Store(0)
 	for {
 		s := l.word.Load()
@@ -275,6 +276,7 @@ func (w *wait) lead() (end int) {
 		}
 		switch w.await(w.up) {
 		case turn:
+			w.beginTurn()
 			return turn
 		case tooLate:
 			w.tally.abandons++
@@ -302,6 +304,17 @@ func (w *wait) register() bool {
 	return true
 }
 
+// beginTurn notes a hand-over that gave the cohort its turn; one inside it is noted
+// by handOver.
+//
+//go:norace
+func (w *wait) beginTurn() {
+	if c := w.cohort; c.passes == 0 {
+		c.since = w.now
+		w.sight(&node(w.up).baton.sighting)
+	}
+}
+
 // handDown makes the next waiter of the cohort its leader, with the node up in
 // the lock's queue or none. It reports false if there was nobody: then up is
 // still the caller's.
@@ -322,7 +335,7 @@ func (w *wait) giveUp() {
 			}
 		case head:
 			if !mutant("hq: head of an empty cohort just goes") {
-				w.passUp()
+				w.passUp(0)
 			}
 			return
 		default:
@@ -338,9 +351,6 @@ func (w *wait) giveUp() {
 //go:norace
 func (w *wait) handOver() {
 	c := w.cohort
-	if c.passes == 0 {
-		c.since = w.now
-	}
 	passes := c.passes
 	spent := passes >= w.tuned.local || w.now-c.since > w.tuned.localTime
 	if spent && w.roster.tail.Load() != w.up && !mutant("hq: no pass budget") { // another cohort waits
@@ -349,7 +359,7 @@ func (w *wait) handOver() {
 		} else {
 			w.handDown(0)
 		}
-		w.cross(passes)
+		w.passUp(passes)
 		return
 	}
 	if spent && !mutant("hq: no pass budget") {
@@ -360,41 +370,34 @@ func (w *wait) handOver() {
 		w.tally.local++
 		return
 	}
-	w.cross(passes)
+	w.passUp(passes)
 }
 
-// cross makes the next in the lock's queue the head, if there is one, after so
-// many hand-overs inside the cohort.
+// passUp makes the next in the lock's queue the head, if there is one, after so
+// many hand-overs inside the caller's cohort.
 //
 //go:norace
-func (w *wait) cross(passes uint32) {
-	if passes >= w.tuned.streak {
-		w.roster.crossings.Add(1)
+func (w *wait) passUp(passes uint32) {
+	seen := node(w.up).baton.sighting
+	seen.streak = min(seen.streak+passes, manyHandOvers)
+	if seen.streak >= w.tuned.streak && mutant("hq: a crossing counts before it is known who is next") {
+		seen.crossings++
 	}
-	if w.passUp() {
-		w.tally.remote++
-	}
-}
-
-// passUp makes the next in the lock's queue the head.
-//
-//go:norace
-func (w *wait) passUp() bool {
-	if w.pass(nil, w.up, baton{sighting: node(w.up).baton.sighting}) {
-		return true
+	if w.pass(nil, w.up, baton{sighting: seen}) {
+		return
 	}
 	if s := w.lock.word.Load(); s&modeMask == modeHQ {
-		w.drained(s)
+		w.drained(s, seen.crossings)
 	}
-	return false
 }
 
-// drained is called when the queue of a lock in mode HQ has become empty.
+// drained is called when the queue of a lock in mode HQ has become empty, after
+// so many crossings.
 //
 //go:norace
-func (w *wait) drained(s uint32) {
+func (w *wait) drained(s, crossings uint32) {
 	r := rosterOf(s)
-	if r.crossings.Swap(0) >= w.tuned.keep {
+	if crossings >= w.tuned.keep {
 		r.votes.Store(0)
 	} else {
 		r.votes.Add(1)

@@ -170,7 +170,7 @@ func (w *wait) take(s uint32) bool {
 		return false
 	}
 	if w.cohort == nil {
-		w.passUp()
+		w.passUp(0)
 	} else {
 		w.handOver()
 	}
@@ -183,7 +183,12 @@ func (w *wait) take(s uint32) bool {
 func (w *wait) leave() {
 	w.tally.abandons++
 	w.lock.word.And(^uint32(nosteal)) // T11
-	if w.cohort == nil || !w.handDown(w.up) {
-		w.passUp()
+	passes := uint32(0)
+	if w.cohort != nil {
+		passes = w.cohort.passes
+		if w.handDown(w.up) {
+			return
+		}
 	}
+	w.passUp(passes)
 }
