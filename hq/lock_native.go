@@ -7,8 +7,9 @@
 //	bits   name     set by             cleared by            may be stale?
 //	0      locked   whoever takes it   UnlockPinned          no
 //	1      pending  the lone spinner   the same, always      no; at most one holder of the bit; only in mode Q
-//	2      nosteal  the queue's head   the head; impatient   may be set while the head's thread is off its CPU:
-//	                                                         whoever has waited out a budget ignores it
+//	2      nosteal  the queue's head,  the same, for each    may be set while the thread that asked is off its CPU:
+//	                the lone spinner   other as well         whoever has waited out a budget ignores it. May be
+//	                                                         clear while one asks: it looks, and sets it again
 //	3      parked   a sleeper          unlockSlow            may be set with nobody asleep; must not be clear
 //	                                                         while a sleeper of this lock has not been told to wake
 //	4-5    mode     inflate, deflate   deflate               no; 0 = Q, 1 = HQ, 2 = CLOSING
@@ -21,15 +22,15 @@
 //	T1   locked 0 -> 1                      CAS   fast path, barge
 //	T2   locked 1 -> 0                      add   UnlockPinned
 //	T3   pending 0 -> 1                     CAS   lone waiter: mode Q and nobody queued
-//	T4   (pending, locked) 10 -> 01         CAS   lone waiter takes the word
-//	T5   pending 1 -> 0                     and   lone waiter's budget is spent
+//	T4   (pending, locked) 10 -> 01         CAS   lone waiter takes the word, nosteal -> 0
+//	T5   pending 1 -> 0                     and   lone waiter's budget is spent, nosteal -> 0
 //	T6   Q: ref t -> me                     CAS   enqueue
 //	T7   Q: (ref, locked) (me, 0) -> (0, 1) CAS   head takes the word, nobody behind it
 //	T8   locked 0 -> 1                      CAS   head takes the word, then makes its successor head
 //	T9   Q: ref me -> 0                     CAS   head leaves, nobody behind it
-//	T10  nosteal 0 -> 1                     or    head starves
+//	T10  nosteal 0 -> 1                     or    head or lone waiter has lost its patience
 //	T11  nosteal 1 -> 0                     CAS   with T7, T8; and: head leaves
-//	T12  parked 0 -> 1                      CAS   sleeper, only while locked
+//	T12  parked 0 -> 1                      CAS   sleeper, only while locked; or: owner that puts sleepers back
 //	T13  parked 1 -> 0                      and   unlocker, before it tells the sleepers
 //	T14  (mode, ref) (Q, t) -> (HQ, r)      CAS   head inflates: the queue goes on in roster r, t its tail
 //	T15  mode HQ -> CLOSING                 CAS   deflate: nobody enqueues any more
@@ -51,7 +52,8 @@
 //	    of some node is left and its successor is about to link itself.
 //	I5  a sleeper that has not been told to wake implies locked and parked, or
 //	    an unlocker between T2 and the end of unlockSlow, or the sleeper has not
-//	    looked at the word yet.
+//	    looked at the word yet, or it is in the row of one that has been told to
+//	    and has not tried for a budget since.
 //	I6  a pinned wait ends after Tunables.Budget. Nothing waits for another
 //	    thread to finish a step: N6 lets the slower of promoter and successor do
 //	    the rest, and in mode CLOSING newcomers compete without a queue.
@@ -97,7 +99,7 @@ const (
 )
 
 const (
-	maxLosses = 16        // races lost to barging after which a head sets nosteal
+	maxLosses = 16        // races lost to barging after which a head loses its patience
 	starving  = 1_000_000 // ns: total wait after which a head sets nosteal at once, as long as sync.Mutex waits
 )
 
@@ -230,11 +232,18 @@ func (l *Lock) lockSlow() {
 	}
 	race.Disable() // queue nodes and sleepers are shared by unrelated locks
 	begin := nanotime()
+	var row *sleeper
 	for patient := true; !l.spin(begin, patient); patient = false {
 		unpin()
-		l.sleep()
+		if !mutant("hq: who sleeps again forgets the row") {
+			row.wake()
+		}
+		row = l.sleep()
 		Locate()
 		pin()
+	}
+	if row != nil && !mutant("hq: who takes the lock forgets the row") {
+		l.putBack(row)
 	}
 	race.Enable()
 }
@@ -269,20 +278,31 @@ func (l *Lock) spin(begin int64, patient bool) bool {
 //
 //go:norace
 func (l *Lock) spinPending() bool {
-	watch := start(tuned().budget)
+	t := tuned()
+	watch := start(t.budget)
+	asked := uint32(nosteal)
+	if mutant("hq: lone waiter keeps others out") {
+		asked = 0
+	}
 	for i := 1; ; i++ {
 		w := l.word.Load()
 		if w&locked == 0 {
-			if l.word.CompareAndSwap(w, w&^pending|locked) { // T4
+			if l.word.CompareAndSwap(w, w&^(pending|asked)|locked) { // T4
 				return true
 			}
 			continue
 		}
 		pause(1)
-		if i%clockEvery == 0 && watch.late() {
-			l.word.And(^uint32(pending)) // T5
+		if i%clockEvery != 0 {
+			continue
+		}
+		if watch.late() {
+			l.word.And(^(pending | asked)) // T5
 			watch.stop(tallyHere())
 			return false
+		}
+		if w&nosteal == 0 && watch.now-watch.began > t.patience {
+			l.word.Or(nosteal) // T10
 		}
 	}
 }

@@ -111,9 +111,9 @@ func wordTransition(old, now uint32) string {
 		return "T2"
 	case changed == pending && now&pending != 0 && !ref && mode == modeQ && old&refMask == 0:
 		return "T3"
-	case changed == pending|locked && now&locked != 0 && !ref:
+	case changed&^nosteal == pending|locked && now&(locked|nosteal) == locked && !ref:
 		return "T4"
-	case changed == pending && now&pending == 0 && !ref:
+	case changed&^nosteal == pending && now&(pending|nosteal) == 0 && !ref:
 		return "T5"
 	case changed == 0 && mode == modeQ && now&refMask != 0:
 		return "T6"

@@ -222,6 +222,34 @@ func TestNoNodeLeft_StillLocks(t *testing.T) {
 }
 
 // A goroutine that finds its lock held for long gives its P away.
+// Who waits alone asks the others to keep out, as the head of a queue does: else
+// the owner, which has the word's cache line, could take it again for ever.
+func TestLoneWaiter_LosesItsPatience(t *testing.T) {
+	tune(t, func(u *Tunables) { u.Budget = time.Second })
+	withProcs(t, 2)
+	l := new(Lock)
+	l.Lock()
+	done := make(chan struct{})
+	go func() {
+		l.Lock()
+		l.Unlock()
+		close(done)
+	}()
+	for begin := time.Now(); l.word.Load() != locked|pending|nosteal; {
+		if time.Since(begin) > 10*time.Second {
+			t.Errorf("word %#x after 10 s", l.word.Load())
+			break
+		}
+		pause(10)
+	}
+	if l.TryLockPinned() {
+		t.Error("somebody took the lock past who waits for it")
+	}
+	l.Unlock()
+	<-done
+	checkWord(t, "at rest", l, 0)
+}
+
 func TestSpinBudget_PinnedWaitEnds(t *testing.T) {
 	l := new(Lock)
 	l.word.Store(locked)

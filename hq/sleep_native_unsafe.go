@@ -9,15 +9,22 @@ import (
 )
 
 // Waiters whose pinned budget is spent sleep here, on stacks that locks share by
-// their address. It happens when a thread that held a Lock lost its CPU, so it
-// is rare, and an unlock simply wakes the whole stack: a sleeper of another lock
-// looks at its own word and sleeps again.
+// their address. It happens when a thread that held a Lock lost its CPU, or when
+// so many wait that the last of them would have to for longer than the budget.
+//
+// An unlock takes the whole stack. A sleeper of another lock is woken, looks at its
+// own word and sleeps again. Of those of this lock the first to come is woken; the
+// others stay asleep in a row behind it. When it has the lock it puts the row back,
+// so that its unlock wakes the next; when its budget is spent first it wakes the
+// next itself. All at once they would tear at the word, and most would be late again.
 
 // A sleeper is one sleeping goroutine. It lives on the heap, since the stack of
 // a parked goroutine may move.
 type sleeper struct {
 	parker parker
-	next   *sleeper // immutable once pushed, until taken
+	lock   uintptr  // address of the Lock, to be compared only
+	next   *sleeper // on the stack; immutable once pushed, until taken
+	row    *sleeper // asleep behind this one, which has them to itself
 }
 
 type sleepSlot struct {
@@ -29,25 +36,25 @@ var slots [sleepSlots]sleepSlot
 
 func (l *Lock) slotOf() *sleepSlot { return &slots[slotNumber(uintptr(unsafe.Pointer(l)))] }
 
-// sleep parks the calling goroutine, which is not pinned, until an unlock of l.
-// It may return early.
+// sleep parks the calling goroutine, which is not pinned, until an unlock of l, and
+// returns those who sleep behind it. It may return early.
 //
 //go:norace
-func (l *Lock) sleep() {
-	s := new(sleeper)
+func (l *Lock) sleep() (row *sleeper) {
+	s := &sleeper{lock: uintptr(unsafe.Pointer(l))}
 	s.parker.Prepare()
 	slot := l.slotOf()
 	slot.push(s)
 	for {
 		w := l.word.Load()
 		if w&locked == 0 && !mutant("hq: sleeps though it is free") {
-			if slot.wakeAll(s) {
+			if slot.wake(s.lock, s) {
 				s.parker.Leave()
-				return
+				return nil
 			}
 			if mutant("hq: leaves though it was taken") {
 				s.parker.Leave()
-				return
+				return nil
 			}
 			break // somebody took s off the stack: the signal is coming
 		}
@@ -56,6 +63,7 @@ func (l *Lock) sleep() {
 		}
 	}
 	s.parker.Park(rt.ReasonSemacquire, 0)
+	return s.row
 }
 
 // unlockSlow runs after T2 left w.
@@ -67,12 +75,22 @@ func (l *Lock) unlockSlow(w uint32) {
 		rt.Throw("hq: unlock of unlocked lock")
 	}
 	if mutant("hq: sleepers told before parked is clear") {
-		l.slotOf().wakeAll(nil)
+		l.slotOf().wake(uintptr(unsafe.Pointer(l)), nil)
 		l.word.And(^uint32(parked))
 		return
 	}
 	l.word.And(^uint32(parked)) // T13, before the stack is taken: see I5
-	l.slotOf().wakeAll(nil)
+	l.slotOf().wake(uintptr(unsafe.Pointer(l)), nil)
+}
+
+// putBack leaves a row to the next unlock. Its caller holds l.
+//
+//go:norace
+func (l *Lock) putBack(row *sleeper) {
+	l.slotOf().push(row)
+	if !mutant("hq: a row is put back in secret") {
+		l.word.Or(parked) // T12
+	}
 }
 
 //go:norace
@@ -86,20 +104,35 @@ func (slot *sleepSlot) push(s *sleeper) {
 	}
 }
 
-// wakeAll takes the stack and wakes everybody on it but self, and reports
-// whether self was on it. Taking all at once is what makes the stack safe from
-// a record that comes back to it.
+// wake takes the stack and wakes those on it, but of the sleepers of the given lock
+// that are without a row only the first to come, with the others for its row. It
+// does not wake self, and reports whether that was there. Taking all at once is what
+// makes the stack safe from a record that comes back to it.
 //
 //go:norace
-func (slot *sleepSlot) wakeAll(self *sleeper) (found bool) {
+func (slot *sleepSlot) wake(lock uintptr, self *sleeper) (found bool) {
+	var first *sleeper
 	for s := slot.top.Swap(nil); s != nil; {
 		next := s.next // after Unpark s is its owner's again
-		if s == self {
+		switch {
+		case s == self:
 			found = true
-		} else {
-			s.parker.Unpark(0)
+		case s.lock == lock && s.row == nil:
+			s.row, first = first, s
+		default:
+			s.wake()
 		}
 		s = next
 	}
+	first.wake()
 	return found
+}
+
+// wake lets the goroutine of s, which may be nil, go on.
+//
+//go:norace
+func (s *sleeper) wake() {
+	if s != nil {
+		s.parker.Unpark(0)
+	}
 }

@@ -39,8 +39,9 @@ type Tunables struct {
 	// 1us to 1s, by default 30us). A stop-the-world waits for it.
 	Budget time.Duration
 
-	// Patience is how long the head of a queue lets others barge (hq.patience: 1us
-	// to 1s, by default 20us). From Budget on it has no effect.
+	// Patience is how long the head of a queue, or a lone waiter, lets others barge
+	// (hq.patience: 1us to 1s, by default 1us, which is how often it looks at the
+	// clock). From Budget on it has no effect.
 	Patience time.Duration
 }
 
@@ -53,7 +54,7 @@ type tuning struct {
 
 var (
 	defaults = Tunables{Local: 128, LocalTime: 50 * time.Microsecond, HandOvers: 50, Crossings: 2, Streak: 3, Keep: 1, Votes: 8,
-		Budget: 30 * time.Microsecond, Patience: 20 * time.Microsecond}
+		Budget: 30 * time.Microsecond, Patience: time.Microsecond}
 	defaultTuning = defaults.tuning()
 	inForce       atomicPointer[tuning] // nil: defaultTuning
 )

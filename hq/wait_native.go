@@ -125,7 +125,7 @@ func (w *wait) compete() bool {
 	if w.starved {
 		l.word.Or(nosteal) // T10
 	}
-	impatientAt := w.began + w.tuned.patience
+	impatientAt := w.now + w.tuned.patience
 	for i, losses := 1, 0; ; i++ {
 		s := l.word.Load()
 		if s&locked == 0 {
@@ -144,8 +144,8 @@ func (w *wait) compete() bool {
 			w.leave()
 			return false
 		}
-		if !w.starved && (w.now > impatientAt || losses >= maxLosses) {
-			w.starved = true
+		w.starved = w.starved || w.now > impatientAt || losses >= maxLosses
+		if w.starved && s&nosteal == 0 {
 			l.word.Or(nosteal) // T10
 		}
 		losses = 0

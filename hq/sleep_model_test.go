@@ -1,0 +1,54 @@
+//go:build sim && gc && go1.26 && !go1.28 && (amd64 || arm64) && !purego
+
+package hq
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hqsync/hqsync/internal/sim"
+)
+
+// Programs for waiters who have lost their patience, and for those who sleep in a
+// row. Ticks are what ends budgets.
+var (
+	impatientLone = impatient(inModeQ("lone waiter, impatient", 2, sim.Exhaustive(2), "aa", "aa"))
+	impatientMore = impatient(inModeQ("lone waiter before a queue, impatient", 4, sim.PCT(3, 1), "aa", "aa", "ta"))
+	row           = inModeQ("a row of sleepers", 4, sim.PCT(4, 2), "a", "a", "a")
+	longRow       = inModeQ("a long row of sleepers", 8, sim.PCT(4, 2), "aa", "a", "a", "a")
+	twoRows       = inModeQ("rows of two locks", 8, sim.PCT(4, 2), "ab", "ba", "a", "b")
+)
+
+func TestModel_ImpatienceAndSleep(t *testing.T) {
+	defer backToReality()
+	for _, c := range []crowd{impatientLone, impatientMore, row, longRow, twoRows} {
+		t.Run(fmt.Sprintf("%s/%d", c.name, len(c.scripts)), func(t *testing.T) {
+			p, o := c.program()
+			o.Time = 5 * time.Second
+			if testing.Short() {
+				o.Time = time.Second
+			}
+			sim.Run(t, p, o)
+		})
+	}
+}
+
+func TestMutants_ImpatienceAndSleep(t *testing.T) {
+	defer backToReality()
+	var faults []sim.Fault
+	for _, m := range []struct {
+		name  string
+		crowd crowd
+	}{
+		{"hq: lone waiter keeps others out", impatientLone},
+		{"hq: who takes the lock forgets the row", row},
+		{"hq: who sleeps again forgets the row", longRow},
+		{"hq: a row is put back in secret", row},
+	} {
+		p, o := m.crowd.program()
+		o.Budget = 100_000
+		faults = append(faults, sim.Fault{Mutant: m.name, Program: p, Options: o})
+	}
+	sim.RunFaults(t, faults)
+}
