@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hqsync/hqsync/internal/numatest"
 	"github.com/hqsync/hqsync/internal/race"
 )
 
@@ -32,6 +31,8 @@ func TestMain(m *testing.M) {
 		fmt.Printf("%d domains, local %d, budget %v\n", realDomains(), CurrentTunables().Local, CurrentTunables().Budget)
 	case "no system calls":
 		withoutSystemCalls()
+	case "clock without system calls":
+		clockWithoutSystemCalls()
 	}
 }
 
@@ -68,14 +69,16 @@ func TestPinnedWaitsMakeNoSystemCall(t *testing.T) {
 	if os.Getenv("HQSYNC_EXEC") != "" {
 		t.Skip("the emulator makes system calls of its own")
 	}
-	if numatest.Emulated() {
-		t.Skip("the clock of an emulated machine may take a system call")
-	}
 	if race.Enabled {
 		t.Skip("the race detector makes system calls of its own")
 	}
 	if _, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
 		t.Skipf("no seccomp here: %v", err)
+	}
+	if out, err := child(t, "clock without system calls"); err != nil {
+		source, _ := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+		t.Skipf("reading the clock is a system call here, with clock source %s: the child printed %q and ended with %v",
+			strings.TrimSpace(string(source)), out, err)
 	}
 	if out, err := child(t, "no system calls", "SYNC2=topology=2x4"); err != nil || !strings.HasSuffix(out, "done\n") {
 		t.Errorf("the child printed %q and ended with %v", out, err)
@@ -86,15 +89,39 @@ func TestPinnedWaitsMakeNoSystemCall(t *testing.T) {
 	}
 }
 
+// clockWithoutSystemCalls does nothing but look at the clock in a thread whose next
+// system call would end the process.
+func clockWithoutSystemCalls() {
+	go func() {
+		runtime.LockOSThread()
+		pin()
+		if err := forbidSystemCalls(); err != nil {
+			panic(err)
+		}
+		for begin := nanotime(); nanotime()-begin < int64(50*time.Millisecond); {
+			pause(5)
+		}
+		looked.Store(1)
+		//lint:ignore SA5002 it must neither unpin nor end without a system call
+		for {
+		}
+	}()
+	for looked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	unix.Exit(0)
+}
+
+var looked atomic.Uint32
+
 func withoutSystemCalls() {
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(8)
 	Load()
-	u := defaults
-	u.Budget, u.HandOvers, u.Crossings, u.Streak, u.Votes = time.Second, 0, 0, 0, 1 // nobody sleeps
-	if err := SetTunables(u); err != nil {
-		panic(err)
-	}
+	u := defaults.tuning()
+	u.handOvers, u.crossings, u.streak, u.votes = 0, 0, 0, 1
+	u.budget = int64(10 * time.Minute) // nobody sleeps: to sleep, and to wake a sleeper, takes system calls
+	inForce.Store(&u)
 	breaks := os.Getenv("HQSYNC_HQ_BREAK") != ""
 	l := new(Lock)
 	var taken, stop atomic.Uint32
