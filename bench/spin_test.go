@@ -49,7 +49,7 @@ func TestSpin_EveryLockInEveryScene(t *testing.T) {
 			}
 		}
 	}
-	if r.pauses[0].total == 0 || r.pauses[1].total == 0 {
+	if without, with := pooled(r.stops[0]), pooled(r.stops[1]); without.total == 0 || with.total == 0 {
 		t.Error("the world was never stopped")
 	}
 }
@@ -103,6 +103,37 @@ func TestPauses_P99OfWhatCameBetween(t *testing.T) {
 	p.add(at(0, 0, 0), at(100, 0, 0))
 	if got := p.p99(); math.Abs(got-1) > 1e-9 {
 		t.Errorf("198 of 1 us and 2 of 10 us: p99 %v us, want 1", got)
+	}
+}
+
+// The interval is as wide as the rounds differ, and there is none of too few.
+func TestLonger_IntervalOverRounds(t *testing.T) {
+	round := func(us ...float64) (p pauses) {
+		p.most = []float64{1e-6, 1e-5, 1e-4, 1e-3}
+		p.counts = make([]uint64, len(p.most))
+		for _, x := range us {
+			p.counts[slices.IndexFunc(p.most, func(most float64) bool { return x*1e-6 <= most*1.0001 })]++
+			p.total++
+		}
+		return p
+	}
+	calm, loud := round(1, 1, 1, 10), round(1, 1, 1, 100)
+	of := func(n int, p pauses) (rounds []pauses) {
+		for range n {
+			rounds = append(rounds, p)
+		}
+		return rounds
+	}
+	near := func(x, want float64) bool { return math.Abs(x-want) < 0.1 }
+	if e := longer(of(6, calm), of(6, loud)); !near(e.Median, 90) || !near(e.Lo, 90) || !near(e.Hi, 90) || !e.Known() {
+		t.Errorf("always 90 us more: %+v", e)
+	}
+	if e := longer(of(5, calm), of(5, loud)); e.Known() || !near(e.Median, 90) {
+		t.Errorf("five rounds: %+v", e)
+	}
+	once := append(of(5, calm), loud)
+	if e := longer(of(6, calm), once); !near(e.Median, 90) || !near(e.Lo, 0) || !near(e.Hi, 90) {
+		t.Errorf("90 us more in one round of six: %+v", e)
 	}
 }
 

@@ -30,7 +30,8 @@ func nanotime() int64 { return rt.Nanotime() }
 const (
 	clockEvery = 32     // pauses between two looks at the clock, about 1 us
 	maxBackoff = 32     // pauses between two looks of a waiter without a node
-	pinGap     = 10_000 // ns between two looks at the clock from which on they are not counted as pinned and running
+	stolenGap  = 50_000 // ns between two looks at the clock from which on the thread was off its CPU
+	ownGap     = 10_000 // ns between two looks which are several times what comes between them ever takes
 	staleAfter = 20_000 // ns since a waiter has looked at the clock, beyond its budget
 	sleepSlots = 64
 )

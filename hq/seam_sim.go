@@ -32,7 +32,8 @@ func pause(n uint32) {
 const (
 	clockEvery = 1
 	maxBackoff = 1
-	pinGap     = 10_000
+	stolenGap  = 50_000
+	ownGap     = 10_000
 	staleAfter = 20_000
 	sleepSlots = 64
 )

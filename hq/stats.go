@@ -22,9 +22,14 @@ type Stats struct {
 
 	// LongestPinned is for how long a wait has kept a P from being preempted at
 	// most, as far as waits have looked at the clock. They do so about every
-	// microsecond; the time between two looks that are more than 10 us apart is
+	// microsecond; the time between two looks that are more than 50 us apart is
 	// not counted, since the thread was off its CPU.
 	LongestPinned time.Duration
+
+	// LongestSpun is the same without the time between two looks that are more
+	// than 10 us apart: an interrupt, say, or a neighbour of this virtual machine.
+	// It is what the longest wait has done itself.
+	LongestSpun time.Duration
 }
 
 // ReadStats returns the counts. They are kept by P, so that counting costs a lock

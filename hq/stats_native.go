@@ -8,8 +8,8 @@ import "time"
 // time, write plainly, and a reader of another P's tally may be a little late.
 type tally struct {
 	local, remote, steals, abandons, skips uint64
-	pinned                                 int64 // the longest pinned wait, ns
-	_                                      [80]byte
+	pinned, spun                           int64 // the longest pinned wait, ns, without what was stolen, without all gaps
+	_                                      [72]byte
 }
 
 var tallies [maxPs]tally
@@ -45,6 +45,7 @@ func readStats() Stats {
 		s.Abandons += t.abandons
 		s.Skips += t.skips
 		s.LongestPinned = max(s.LongestPinned, time.Duration(t.pinned))
+		s.LongestSpun = max(s.LongestSpun, time.Duration(t.spun))
 	}
 	return s
 }

@@ -21,7 +21,8 @@ type wait struct {
 // A watch times a pinned wait.
 type watch struct {
 	began, now, deadline int64
-	off                  int64 // time in which the thread seems to have been off its CPU
+	stolen               int64 // time in which the thread was off its CPU: in gaps above stolenGap
+	away                 int64 // that, and time in gaps above ownGap: see Stats
 }
 
 // start begins a wait of at most budget.
@@ -37,8 +38,11 @@ func start(budget int64) watch {
 //go:norace
 func (w *watch) late() bool {
 	now := nanotime()
-	if now-w.now > pinGap {
-		w.off += now - w.now
+	if gap := now - w.now; gap > ownGap {
+		w.away += gap
+		if gap > stolenGap {
+			w.stolen += gap
+		}
 	}
 	w.now = now
 	return now > w.deadline
@@ -47,7 +51,10 @@ func (w *watch) late() bool {
 // stop notes for how long the caller has kept its P, as far as it has looked.
 //
 //go:norace
-func (w *watch) stop(t *tally) { t.pinned = max(t.pinned, w.now-w.began-w.off) }
+func (w *watch) stop(t *tally) {
+	t.pinned = max(t.pinned, w.now-w.began-w.stolen)
+	t.spun = max(t.spun, w.now-w.began-w.away)
+}
 
 // enqueue puts the node into the queue that the lock's mode asks for. It reports
 // false in mode CLOSING, where there is none.
