@@ -113,6 +113,33 @@ func TestPark_SinceIsCarriedOn(t *testing.T) {
 	}
 }
 
+func TestPark_Untimed_ClockStartsWithARequeue(t *testing.T) {
+	var tab parking.Table
+	ks := keys(t, 2)
+	untimed := parking.Options{Untimed: true}
+	s := sleep(&tab, ks[0], untimed)
+	time.Sleep(time.Millisecond)
+	tab.Waiters(func(w parking.WaiterInfo) bool {
+		if w.Waited != 0 {
+			t.Errorf("%+v; want no time", w)
+		}
+		return true
+	})
+	if r := tab.UnparkAll(ks[0], nil); r.Unparked != 1 || r.Since != 0 {
+		t.Errorf("%+v; want one woken, and no time", r)
+	}
+	if since := s.wait(t).Since; since != 0 {
+		t.Errorf("began at %d; want 0", since)
+	}
+
+	s = sleep(&tab, ks[0], untimed)
+	tab.UnparkRequeue(ks[0], ks[1], func(int) parking.RequeueOp { return parking.RequeueAll }, nil)
+	since := tab.UnparkOne(ks[1], nil).Since
+	if since == 0 || s.wait(t).Since != since {
+		t.Error("the beginning of a wait that was moved is not known")
+	}
+}
+
 func TestKeys_OfOneAddress_DifferByNode(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]

@@ -95,7 +95,7 @@ func size(q *waiter) (waiters, queues int) {
 // WaiterInfo tells about one parked goroutine.
 type WaiterInfo struct {
 	Key    Key
-	Waited time.Duration
+	Waited time.Duration // 0 if it is Untimed
 	Reason Reason
 	Token  ParkToken
 
@@ -212,7 +212,10 @@ func (c *copier) tree(q *waiter) bool {
 			return false
 		}
 		key, _ := w.key()
-		info := WaiterInfo{Key: key.public(), Waited: time.Duration(c.now - w.since), Reason: w.reason, Token: ParkToken(w.token)}
+		info := WaiterInfo{Key: key.public(), Reason: w.reason, Token: ParkToken(w.token)}
+		if w.since != 0 {
+			info.Waited = time.Duration(c.now - w.since)
+		}
 		if w.rare != nil && w.rare.stack != nil { // the record's next wait has another
 			info.Stack = w.rare.stack.pcs[:w.rare.stack.n]
 		}

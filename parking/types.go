@@ -90,6 +90,7 @@ type Options struct {
 	Deadline time.Time       // zero = none. One without a monotonic reading is converted when the wait begins.
 	Context  context.Context // nil = none
 	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
+	Untimed  bool            // nobody asks how long: no look at the clock; Since, Waiters' Waited and Delay are 0 until a requeue
 	Skip     int             // frames above Park's caller that execution traces leave out
 }
 

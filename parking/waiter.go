@@ -38,7 +38,7 @@ type waiter struct {
 	more   bool // written by the waker before its signal
 	edge   bool // Options.RaceEdge; this and the rest written by the owner before W1
 	reason Reason
-	since  int64   // monotonic ns at which the waiting began
+	since  int64   // monotonic ns at which the waiting began, or 0 if that is not known
 	token  uintptr // the ParkToken; then the UnparkToken, written by the waker before its signal
 }
 
@@ -112,16 +112,26 @@ func (t *Table) fill(w *waiter, key Key, opts *Options) (ticket uint32) {
 	w.reason = opts.Reason
 	w.edge = opts.RaceEdge
 	w.more = false
-	now := nanotime()
-	w.since = opts.Since
-	if w.since == 0 {
-		w.since = now
-	}
-	w.charged = now // what it waited before has been told
+	w.startClock(opts)
 	if w.group() != nil {
 		return 0 // sleeps on the group's Parker
 	}
 	return w.parker.Prepare()
+}
+
+// startClock notes when w begins to wait: it says 0 if that is not to be known.
+//
+//go:norace
+func (w *waiter) startClock(opts *Options) {
+	w.since, w.charged = 0, 0
+	if opts.Untimed {
+		return
+	}
+	w.charged = nanotime() // what it waited before has been told
+	w.since = opts.Since
+	if w.since == 0 {
+		w.since = w.charged
+	}
 }
 
 // tell says in r what w, which is the first to be woken, is like.
@@ -136,7 +146,7 @@ func (r *UnparkResult) tell(w *waiter) { r.Since, r.Token = w.since, ParkToken(w
 //
 //go:norace
 func (first *waiter) delay() int64 {
-	if !profiling() {
+	if first.since == 0 || !profiling() {
 		return 0
 	}
 	now := nanotime()

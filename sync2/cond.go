@@ -50,7 +50,7 @@ func NewCond(l Locker) *Cond { return &Cond{L: l} }
 // caller should Wait in a loop that checks the condition.
 func (c *Cond) Wait() {
 	c.self.check()
-	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 2})
+	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 2, Untimed: true})
 	lockWoken(c.L, &r)
 }
 
@@ -64,7 +64,7 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 2})
+	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 2, Untimed: true})
 	lockWoken(c.L, &r)
 	if r.Outcome == parking.Canceled {
 		return ctx.Err()

@@ -79,6 +79,9 @@ func (m *Mutex) lockWoken(r *parking.Result) {
 		raceRead(&m.state)
 	}
 	c := contender{awake: r.Token != wokenPlain, since: r.Since}
+	if c.since == 0 { // woken by takeOver, ahead of those whom it moved
+		c.since = nanotime()
+	}
 	c.duty = r.More && !c.awake && !mutant("cond: woken waiter forgets its duty")
 	if r.Token == handedOff {
 		m.settle(&c)

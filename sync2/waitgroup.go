@@ -111,13 +111,12 @@ func (wg *WaitGroup) wait(l *limit) bool {
 		return false
 	}
 	since := cputicks()
-	opts := parking.Options{Reason: waitReason(), Skip: 2}
+	opts := parking.Options{Reason: waitReason(), Skip: 2, Untimed: true}
 	l.apply(&opts)
 	enter := func() bool { return wg.enter(l == nil) }
 	giveUp := func(parking.Key, bool) { wg.state.Add(^uint64(0)) } // T4
 	r := table().Park(keyOf(&wg.sleep), enter, nil, giveUp, &opts)
 	for r.Outcome == parking.Unparked && r.Token == waitAgain {
-		opts.Since = r.Since
 		r = table().Park(keyOf(&wg.sleep), enter, nil, giveUp, &opts)
 	}
 	outcome := r.Outcome

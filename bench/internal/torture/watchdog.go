@@ -79,7 +79,11 @@ func (s *session) dumpParked() {
 	keys := slices.SortedFunc(maps.Keys(queues), func(a, b parking.Key) int { return int(longest(queues[b]) - longest(queues[a])) })
 	fmt.Fprintf(s.Dump, "torture: goroutines parked at %d addresses\n", len(keys))
 	for _, key := range keys {
-		fmt.Fprintf(s.Dump, "  %#x: %d parked, the longest for %v\n", key.Addr, len(queues[key]), longest(queues[key]).Round(time.Millisecond))
+		since := "untimed"
+		if d := longest(queues[key]); d != 0 {
+			since = "the longest for " + d.Round(time.Millisecond).String()
+		}
+		fmt.Fprintf(s.Dump, "  %#x: %d parked, %s\n", key.Addr, len(queues[key]), since)
 	}
 	fmt.Fprintf(s.Dump, "  table: %+v\n", s.locks.table.Stats())
 }
