@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +18,7 @@ import (
 	"github.com/hqsync/hqsync/bench/internal/report"
 	"github.com/hqsync/hqsync/bench/internal/result"
 	"github.com/hqsync/hqsync/bench/internal/service"
+	"github.com/hqsync/hqsync/bench/internal/stats"
 )
 
 // notInAll are the commands that have no section in the report of all, and why.
@@ -30,26 +31,32 @@ var notInAll = map[string]string{
 
 // A variant is how all calls a command, if not simply by its name.
 type variant struct {
-	args  []string
-	quick []string // more of them with -quick
-	ready func() error
-	tags  string // build tags of a binary of its own; "": this one
+	args        []string
+	quick, full []string // more of them with -quick and without
+	ready       func() error
+	tags        string        // build tags of a binary of its own; "": this one
+	lasts       time.Duration // about, of such a binary with -quick, which is built first; twice as long without
 }
 
-// variants has the commands of which all makes another number of sections than one, or which need something. They are in
-// all even if a build like this one cannot run them itself.
+// variants has the commands of which all makes another number of sections than one, or that need something, or that take
+// so long that they get the fewest samples that have an interval. They are in all even if a build like this one cannot
+// run them itself.
 var variants = map[string][]variant{
+	"mutex":  {{args: []string{"mutex"}, full: []string{fewest, "-d=60ms"}}},
+	"parked": {{args: []string{"parked"}, full: []string{fewest}}},
 	"numasim": {
-		{args: []string{"numasim", "spin"}, tags: "sim", ready: canBuild},
-		{args: []string{"numasim", "hash"}, tags: "sim", ready: canBuild},
+		{args: []string{"numasim", "spin"}, tags: "sim", ready: canBuild, lasts: time.Minute},
+		{args: []string{"numasim", "hash"}, tags: "sim", ready: canBuild, lasts: 10 * time.Second},
 	},
 	"service": {
-		{args: []string{"service", "kv"}, quick: fewWorkers, ready: service.KV.Missing},
-		{args: []string{"service", "http"}, quick: fewWorkers, ready: service.HTTP.Missing},
+		{args: []string{"service", "kv"}, quick: []string{fewWorkers}, full: []string{fewest, "-d=500ms"}, ready: service.KV.Missing},
+		{args: []string{"service", "http"}, quick: []string{fewWorkers}, full: []string{fewest}, ready: service.HTTP.Missing},
 	},
 }
 
-var fewWorkers = []string{"-workers", "32,128,384"}
+const fewWorkers = "-workers=32,128,384"
+
+var fewest = fmt.Sprintf("-samples=%d", stats.MinSamples)
 
 // A section is one child process, and what it measured.
 type section struct {
@@ -114,14 +121,44 @@ func (s *section) binary(ctx context.Context, scratch string) (string, error) {
 	return program, nil
 }
 
+// arguments returns the section's command line. It writes its JSON to the file, if that has a name, and no report.
+func (s *section) arguments(common commonFlags, file string) []string {
+	args := append(slices.Clone(s.args), "-o="+noReport, "-json="+file)
+	if common.Quick {
+		args = append(append(args, "-quick"), s.quick...)
+	} else {
+		args = append(args, s.full...)
+	}
+	if common.Check {
+		args = append(args, "-check")
+	}
+	if common.Samples != 0 && s.tags == "" {
+		args = append(args, fmt.Sprintf("-samples=%d", common.Samples)) // the last one counts
+	}
+	return args
+}
+
+// lasting returns about how long the section takes.
+func (s *section) lasting(common commonFlags) (d time.Duration, err error) {
+	if s.tags != "" {
+		if !common.Quick {
+			return 2 * s.lasts, nil
+		}
+		return s.lasts, nil
+	}
+	asked := &bench{stdout: io.Discard, stderr: io.Discard, planned: &d}
+	return d, asked.execute(s.arguments(common, ""))
+}
+
 type allCmd struct {
 	Without []string `placeholder:"NAME" help:"Leave out commands, such as service or service-http."`
+	Plan    bool     `help:"Print how long each section would take, and measure nothing."`
 }
 
 func (c *allCmd) Help() string {
 	return `Runs every command that measures, each in a process of its own, and puts their sections into one report: all.html and
-all.json in the directory of -o, with the pages of the single commands beside them. With -quick it takes less than ten
-minutes on two CPUs, without about an hour.
+all.json in the directory of -o. On two CPUs it takes about eight minutes with -quick, and about twenty without, in which
+mutex, parked and service, which take longest alone, get fewer or shorter samples.
 
 Example: go run ./bench all -quick
 
@@ -132,8 +169,8 @@ others are reported all the same. Of the common flags -quick, -check, -samples, 
 }
 
 func (c *allCmd) Run(b *bench) error {
-	if b.Filter != "" || len(b.Procs) > 0 || b.D != 0 {
-		return usagef("all takes none of -filter, -procs and -d; run the single command")
+	if err := b.without("all", "filter", "procs", "d"); err != nil {
+		return err
 	}
 	todo, err := sections(c.Without)
 	if err != nil {
@@ -151,27 +188,46 @@ func (c *allCmd) Run(b *bench) error {
 	if err != nil {
 		return err
 	}
+	if err := b.printPlan(todo); err != nil || c.Plan {
+		return err
+	}
 	ctx, stop := untilInterrupt()
 	defer stop()
-	bundle, failure := b.runSections(ctx, todo, filepath.Dir(out.html))
+	bundle, failure := b.runSections(ctx, todo)
 	if len(bundle.Results) == 0 {
 		return failure
 	}
 	if err := out.writeBundle(bundle); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.stdout, "\nreport of all: %s, %.0f s\n", out.html, bundle.Seconds)
+	fmt.Fprintf(b.stdout, "\nreport of all: %s, %.0f s\n", cmp.Or(out.html, "none"), bundle.Seconds)
 	return failure
 }
 
+// printPlan says how long everything is going to take, and what of it.
+func (b *bench) printPlan(todo []section) error {
+	var sum time.Duration
+	var parts []string
+	for _, s := range todo {
+		d, err := s.lasting(b.commonFlags)
+		if err != nil {
+			return err
+		}
+		sum += d
+		parts = append(parts, fmt.Sprintf("%s %v", s.name, d.Round(time.Second)))
+	}
+	b.announce(sum, ": "+strings.Join(parts, ", "))
+	return nil
+}
+
 // runSections runs one after another. The error says which failed.
-func (b *bench) runSections(ctx context.Context, todo []section, dir string) (*result.Bundle, error) {
+func (b *bench) runSections(ctx context.Context, todo []section) (*result.Bundle, error) {
 	bundle := &result.Bundle{Format: result.Format, Command: "all", Started: time.Now()}
 	var failed []string
 	missed := false
 	for i, s := range todo {
 		fmt.Fprintf(b.stdout, "\n=== %s (%d of %d)\n", s.name, i+1, len(todo))
-		r, err := b.runSection(ctx, s, dir)
+		r, err := b.runSection(ctx, s)
 		if r != nil {
 			bundle.Results = append(bundle.Results, r)
 		}
@@ -200,7 +256,7 @@ func (b *bench) runSections(ctx context.Context, todo []section, dir string) (*r
 }
 
 // runSection runs the section's command and reads what it measured, even if it failed.
-func (b *bench) runSection(ctx context.Context, s section, dir string) (*result.Result, error) {
+func (b *bench) runSection(ctx context.Context, s section) (*result.Result, error) {
 	scratch, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return nil, err
@@ -211,17 +267,7 @@ func (b *bench) runSection(ctx context.Context, s section, dir string) (*result.
 		return nil, err
 	}
 	file := filepath.Join(scratch, "result.json")
-	args := append(slices.Clone(s.args), "-json", file, "-o", dir)
-	if b.Quick {
-		args = append(append(args, "-quick"), s.quick...)
-	}
-	if b.Check {
-		args = append(args, "-check")
-	}
-	if b.Samples != 0 && s.tags == "" {
-		args = append(args, "-samples", strconv.Itoa(b.Samples))
-	}
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, program, s.arguments(b.commonFlags, file)...)
 	cmd.Stdout, cmd.Stderr = b.stdout, b.stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
@@ -250,11 +296,5 @@ func readResult(file string) (*result.Result, error) {
 
 // writeBundle writes the page and the JSON of all sections.
 func (o output) writeBundle(bundle *result.Bundle) error {
-	if err := writeFile(o.html, func(w io.Writer) error { return report.HTML(w, bundle.Results...) }); err != nil {
-		return err
-	}
-	if err := writeFile(o.json, bundle.Write); err != nil || o.extra == "" {
-		return err
-	}
-	return writeFile(o.extra, bundle.Write)
+	return o.writeAs(func(w io.Writer) error { return report.HTML(w, bundle.Results...) }, bundle.Write)
 }

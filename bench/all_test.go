@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -101,9 +102,59 @@ func TestAll_MakesOneReport(t *testing.T) {
 			t.Errorf("%s: %d results, want those of cond and waitgroup", file, len(bundle.Results))
 		}
 	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 3 {
+		t.Errorf("%v, %v; want all.html, all.json and the extra file", files, err)
+	}
+	if !strings.HasPrefix(stdout, "measuring for about ") || !strings.Contains(stdout, ": cond ") || strings.Contains(stdout, "report: ") {
+		t.Errorf("want the plan first, and no reports but that of all\n%s", stdout)
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "all.html"))
 	if err != nil || strings.Count(string(page), "<article ") != 2 || !strings.Contains(string(page), `class="overview"`) {
 		t.Errorf("all.html: %v, want two articles and a way to them", err)
+	}
+}
+
+// TestAll_IsBounded: what a release report and a quick look are planned to take on two CPUs.
+func TestAll_IsBounded(t *testing.T) {
+	todo, err := sections(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		common commonFlags
+		most   time.Duration
+	}{{commonFlags{Quick: true}, 8 * time.Minute}, {commonFlags{}, 23 * time.Minute}} {
+		var sum time.Duration
+		for _, s := range todo {
+			if s.ready != nil && s.ready() != nil {
+				t.Logf("%s is left out: %v", s.name, s.ready())
+				continue
+			}
+			d, err := s.lasting(test.common)
+			if err != nil || d <= 0 {
+				t.Errorf("%s: %v, %v, want a time", s.name, d, err)
+			}
+			sum += d
+		}
+		if sum > test.most*time.Duration(max(2, runtime.NumCPU()))/2 {
+			t.Errorf("quick %v: planned for %v, want %v or less", test.common.Quick, sum, test.most)
+		}
+	}
+}
+
+// TestAll_Plan_MeasuresNothing and hands on how many samples are wanted.
+func TestAll_Plan_MeasuresNothing(t *testing.T) {
+	dir := t.TempDir()
+	plans := map[string]bool{}
+	for _, args := range [][]string{{}, {"-quick"}, {"-samples", "9"}} {
+		status, stdout, stderr := start(t, append([]string{"all", "-plan", but(t, "mutex"), "-o", dir}, args...)...)
+		if status != 0 || stderr != "" || !strings.Contains(stdout, ": mutex ") {
+			t.Errorf("%v: status %d, %s%s", args, status, stdout, stderr)
+		}
+		plans[stdout] = true
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(plans) != 3 || len(files) != 0 {
+		t.Errorf("plans %v, files %v; want three plans and no file", plans, files)
 	}
 }
 
@@ -111,6 +162,7 @@ func TestAll_MakesOneReport(t *testing.T) {
 func TestAll_Interrupted_ReportsWhatThereIs(t *testing.T) {
 	dir := t.TempDir()
 	cmd := process(t, "all", "-samples", "1000", but(t, "cond", "waitgroup"), "-o", dir)
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir) // whose name is then in the command lines of the children
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

@@ -128,6 +128,9 @@ func (c count) String() string {
 }
 
 func (c *instructionsCmd) Run(b *bench) error {
+	if err := b.without("instructions", "d", "samples", "procs", "json", "out"); err != nil {
+		return err
+	}
 	pattern, err := regexp.Compile(b.Filter)
 	if err != nil {
 		return usagef("-filter: %w", err)

@@ -31,33 +31,36 @@ import (
 // A command is what kong runs: its fields are its flags, Help explains it.
 type command struct {
 	name, help string
-	flags      any
+	flags      func() any
 	tags       []string
 }
 
 // commands is the registry.
 var commands = []command{
-	{"headline", "The comparison in half a minute. Runs if no command is named.", &headlineCmd{}, []string{`default:"withargs"`}},
-	{"mutex", "Mutex: uncontended, the contended grid, waits, oversubscribed.", &mutexCmd{}, nil},
-	{"rwmutex", "RWMutex: readers, mixtures, writers and their waits.", &rwmutexCmd{}, nil},
-	{"cond", "Cond: broadcast to a crowd, ping-pong.", &condCmd{}, nil},
-	{"waitgroup", "WaitGroup: fork and join, Add and Done.", &waitgroupCmd{}, nil},
-	{"do", "Mutex.Do: functions under a lock, in batches.", &doCmd{}, nil},
-	{"hash", "parking.Table: refused waits by slots and design, beside the kernel's futex.", &hashCmd{}, nil},
-	{"wake", "parking.Table: waking a crowd, beside the kernel's futex.", &wakeCmd{}, nil},
-	{"wake-parallel", "parking.Table: waking a crowd from several goroutines, beside the kernel's futex.", &wakeParallelCmd{}, nil},
-	{"requeue", "parking.Table: moving a crowd to another word, beside the kernel's futex.", &requeueCmd{}, nil},
-	{"handoff", "parking.Table: a lock that is handed over, beside the kernel's PI futex.", &handoffCmd{}, nil},
-	{"parked", "Goroutines that wait for mutexes: memory, and the CPU time of waking them.", &parkedCmd{}, nil},
-	{"tune", "Mutex with other values of its tunables.", &tuneCmd{}, nil},
-	{"service", "Whole servers under load generators: kv, http.", &serviceCmd{}, nil},
-	{"spin", "hq.Lock, the lock of a bucket, beside the spin locks of the literature.", &spinCmd{}, nil},
-	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", &tortureCmd{}, nil},
-	{"numasim", "Locks and tables on machines that are not here, modelled. Needs -tags sim.", &numasimCmd{}, nil},
-	{"all", "Everything, into one report.", &allCmd{}, nil},
-	{"instructions", "Count the instructions of uncontended operations.", &instructionsCmd{}, nil},
-	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", &topologyCmd{}, nil},
+	{"headline", "The comparison in half a minute. Runs if no command is named.", fresh[headlineCmd], []string{`default:"withargs"`}},
+	{"mutex", "Mutex: uncontended, the contended grid, waits, oversubscribed.", fresh[mutexCmd], nil},
+	{"rwmutex", "RWMutex: readers, mixtures, writers and their waits.", fresh[rwmutexCmd], nil},
+	{"cond", "Cond: broadcast to a crowd, ping-pong.", fresh[condCmd], nil},
+	{"waitgroup", "WaitGroup: fork and join, Add and Done.", fresh[waitgroupCmd], nil},
+	{"do", "Mutex.Do: functions under a lock, in batches.", fresh[doCmd], nil},
+	{"hash", "parking.Table: refused waits by slots and design, beside the kernel's futex.", fresh[hashCmd], nil},
+	{"wake", "parking.Table: waking a crowd, beside the kernel's futex.", fresh[wakeCmd], nil},
+	{"wake-parallel", "parking.Table: waking a crowd from several goroutines, beside the kernel's futex.", fresh[wakeParallelCmd], nil},
+	{"requeue", "parking.Table: moving a crowd to another word, beside the kernel's futex.", fresh[requeueCmd], nil},
+	{"handoff", "parking.Table: a lock that is handed over, beside the kernel's PI futex.", fresh[handoffCmd], nil},
+	{"parked", "Goroutines that wait for mutexes: memory, and the CPU time of waking them.", fresh[parkedCmd], nil},
+	{"tune", "Mutex with other values of its tunables.", fresh[tuneCmd], nil},
+	{"service", "Whole servers under load generators: kv, http.", fresh[serviceCmd], nil},
+	{"spin", "hq.Lock, the lock of a bucket, beside the spin locks of the literature.", fresh[spinCmd], nil},
+	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", fresh[tortureCmd], nil},
+	{"numasim", "Locks and tables on machines that are not here, modelled. Needs -tags sim.", fresh[numasimCmd], nil},
+	{"all", "Everything, into one report.", fresh[allCmd], nil},
+	{"instructions", "Count the instructions of uncontended operations.", fresh[instructionsCmd], nil},
+	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", fresh[topologyCmd], nil},
 }
+
+// fresh returns flags that nobody has set.
+func fresh[T any]() any { return new(T) }
 
 // commonFlags are the flags of every command.
 type commonFlags struct {
@@ -69,13 +72,27 @@ type commonFlags struct {
 	Filter  string        `placeholder:"REGEXP" help:"Measure only the rows whose name matches, such as g=16/ or RWMutexRead."`
 	Check   bool          `help:"Compare with the targets; exit with status 1 if one is missed."`
 	JSON    string        `name:"json" placeholder:"FILE" help:"Write the result to this file as well."`
-	Out     string        `short:"o" placeholder:"DIR" help:"Directory of the report. Default bench/out of this repository."`
+	Out     string        `short:"o" placeholder:"DIR" help:"Directory of the report, - for no report. Default bench/out of this repository."`
 }
 
 // bench is what a command gets: the flags and where to print.
 type bench struct {
 	commonFlags
 	stdout, stderr io.Writer
+	planned        *time.Duration // if not nil, only the time is asked for that the command would take
+}
+
+// without returns an error if one of the named common flags is set, with which the command could do nothing.
+func (b *bench) without(command string, flags ...string) error {
+	set := map[string]bool{
+		"d": b.D != 0, "samples": b.Samples != 0, "procs": len(b.Procs) > 0, "filter": b.Filter != "", "json": b.JSON != "", "out": b.Out != "",
+	}
+	for _, flag := range flags {
+		if set[flag] {
+			return usagef("%s takes no -%s", command, flag)
+		}
+	}
+	return nil
 }
 
 // The exit statuses besides 0.
@@ -98,7 +115,7 @@ var (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	err := execute(args, stdout, stderr)
+	err := (&bench{stdout: stdout, stderr: stderr}).execute(args)
 	var usage usageError
 	switch {
 	case err == nil:
@@ -118,19 +135,9 @@ func oneLine(err error) string {
 	return strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "bench: ")
 }
 
-func execute(args []string, stdout, stderr io.Writer) error {
-	var cli struct{ commonFlags }
-	options := []kong.Option{
-		kong.Name("bench"),
-		kong.Description("Compares sync2 with sync on this machine. Flags may be written with one dash or two. " +
-			"Run 'go run ./bench COMMAND -h' for what a command measures and what its result would mean."),
-		kong.Writers(stdout, stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
-	}
-	for _, c := range commands {
-		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.flags, c.tags...))
-	}
-	parser, err := kong.New(&cli, options...)
+// execute parses the command line and runs its command.
+func (b *bench) execute(args []string) error {
+	parser, err := b.parser()
 	if err != nil {
 		return err
 	}
@@ -138,8 +145,22 @@ func execute(args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return usagef("%w; 'go run ./bench -h' lists commands and flags", err)
 	}
-	b := &bench{commonFlags: cli.commonFlags, stdout: stdout, stderr: stderr}
 	return parsed.Run(b)
+}
+
+// parser returns a parser of command lines, which sets the common flags of b.
+func (b *bench) parser() (*kong.Kong, error) {
+	options := []kong.Option{
+		kong.Name("bench"),
+		kong.Description("Compares sync2 with sync on this machine. Flags may be written with one dash or two. " +
+			"Run 'go run ./bench COMMAND -h' for what a command measures and what its result would mean."),
+		kong.Writers(b.stdout, b.stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+	}
+	for _, c := range commands {
+		options = append(options, kong.DynamicCommand(c.name, c.help, "", c.flags(), c.tags...))
+	}
+	return kong.New(&b.commonFlags, options...)
 }
 
 var (
@@ -179,18 +200,30 @@ func (b *bench) run(name string, tables func(procs int) []tableSpec) error {
 	if err != nil {
 		return err
 	}
+	if !b.announce(p.total(specs), "") {
+		return nil
+	}
 	if debug.SetMemoryLimit(-1) > memoryLimit {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 
 	ctx, stop := untilInterrupt()
 	defer stop()
-	fmt.Fprintf(b.stdout, "measuring for about %v\n", p.total(specs).Round(time.Second))
 	bar := newProgress(b.stderr)
 	p.progress = bar.show
 	r, measureErr := measure(ctx, p, specs)
 	bar.clear()
 	return b.publish(r, out, measureErr)
+}
+
+// announce says how long the command is going to measure. It reports false if nobody wanted to know more.
+func (b *bench) announce(d time.Duration, more string) bool {
+	if b.planned != nil {
+		*b.planned = d
+		return false
+	}
+	fmt.Fprintf(b.stdout, "measuring for about %v%s\n", d.Round(time.Second), more)
+	return true
 }
 
 // untilInterrupt returns a context that the first interrupt ends; a second one ends the process.
@@ -210,7 +243,9 @@ func (b *bench) publish(r *result.Result, out output, failure error) error {
 		if err := out.write(r); err != nil {
 			return err
 		}
-		fmt.Fprintf(b.stdout, "report: %s\n", out.html)
+		if out.html != "" {
+			fmt.Fprintf(b.stdout, "report: %s\n", out.html)
+		}
 	}
 	switch {
 	case r.Interrupted:
@@ -287,8 +322,11 @@ func withProcs(specs []tableSpec, procs int) []tableSpec {
 	return specs
 }
 
-// output is where a result goes.
+// output is where a result goes, as a page and as JSON. What has no name is not wanted.
 type output struct{ html, json, extra string }
+
+// noReport is the directory of reports that nobody wants.
+const noReport = "-"
 
 // newOutput makes sure before anything is measured that the files can be written.
 func newOutput(dir, name, extra string) (output, error) {
@@ -300,7 +338,9 @@ func newOutput(dir, name, extra string) (output, error) {
 		base = "report"
 	}
 	o := output{html: filepath.Join(dir, base+".html"), json: filepath.Join(dir, base+".json"), extra: extra}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if dir == noReport {
+		o.html, o.json = "", ""
+	} else if err := os.MkdirAll(dir, 0o777); err != nil {
 		return output{}, usagef("cannot make the output directory (%w); name another with -out DIR", err)
 	}
 	for _, file := range []string{o.html, o.json, o.extra} {
@@ -356,14 +396,24 @@ func repository() (root string, found bool) {
 	return "", false
 }
 
+// writeAs writes a result in all forms: asPage and asJSON write one of them.
+func (o output) writeAs(asPage, asJSON func(io.Writer) error) error {
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{o.html, asPage}, {o.json, asJSON}, {o.extra, asJSON}} {
+		if file.name == "" {
+			continue
+		}
+		if err := writeFile(file.name, file.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (o output) write(r *result.Result) error {
-	if err := writeFile(o.html, func(w io.Writer) error { return report.HTML(w, r) }); err != nil {
-		return err
-	}
-	if err := writeFile(o.json, r.Write); err != nil || o.extra == "" {
-		return err
-	}
-	return writeFile(o.extra, r.Write)
+	return o.writeAs(func(w io.Writer) error { return report.HTML(w, r) }, r.Write)
 }
 
 func writeFile(name string, write func(io.Writer) error) error {

@@ -90,6 +90,10 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"-samples", "5"}, "-samples 5"},
 		{[]string{"-turn", "1h"}, "-turn 1h"},
 		{[]string{"all", "-filter", "x"}, "-filter"},
+		{[]string{"all", "-samples", "5"}, "-samples 5"},
+		{[]string{"torture", "-procs", "2"}, "torture takes no -procs"},
+		{[]string{"topology", "-d", "1s"}, "topology takes no -d"},
+		{[]string{"instructions", "-o", "x"}, "instructions takes no -out"},
 		{[]string{"all", "-without", "nonesuch"}, "-without nonesuch"},
 		{[]string{"service"}, "kv"},
 		{[]string{"service", "kv", "-workers", "0"}, "-workers 0"},
@@ -111,9 +115,51 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 	}
 }
 
+// leaves returns the command lines that run something: every command, and the commands of commands instead of those.
+func leaves(t *testing.T) [][]string {
+	t.Helper()
+	parser, err := (&bench{stdout: io.Discard, stderr: io.Discard}).parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found [][]string
+	for _, command := range parser.Model.Children {
+		if command.Leaf() {
+			found = append(found, []string{command.Name})
+		}
+		for _, sub := range command.Children {
+			found = append(found, []string{command.Name, sub.Name})
+		}
+	}
+	if len(found) < len(commands) {
+		t.Fatalf("%d leaves of %d commands", len(found), len(commands))
+	}
+	return found
+}
+
+// cannotRun matches what a command says that lacks a generator or a build tag here.
+var cannotRun = regexp.MustCompile(`is not installed|-tags sim`)
+
+// TestEveryCommand_UselessRequest: a wrong flag, and an output directory that cannot be, where the command has one.
+func TestEveryCommand_UselessRequest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, leaf := range leaves(t) {
+		for flag, want := range map[string]string{"-bogus": "--bogus", "-out=" + filepath.Join(file, "sub"): "-out", "-json=" + filepath.Join(file, "x"): "-json"} {
+			status, stdout, stderr := start(t, append(slices.Clone(leaf), flag)...)
+			if status != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) && !cannotRun.MatchString(stderr) {
+				t.Errorf("bench %v %s: status %d, stdout %q, stderr %q; want status 2 and one line with %q", leaf, flag, status, stdout, stderr, want)
+			}
+		}
+	}
+}
+
 var exampleOf = regexp.MustCompile(`Example: go run (-tags sim )?\./bench`)
 
 func TestHelp_ExplainsEveryCommandWithAnExample(t *testing.T) {
+	all := leaves(t)
 	status, stdout, _ := start(t, "-h")
 	if status != 0 {
 		t.Errorf("bench -h: status %d", status)
@@ -122,9 +168,14 @@ func TestHelp_ExplainsEveryCommandWithAnExample(t *testing.T) {
 		if !strings.Contains(stdout, c.name) {
 			t.Errorf("bench -h does not name %s", c.name)
 		}
-		status, detail, stderr := start(t, c.name, "-h")
+		if leaf := []string{c.name}; !slices.ContainsFunc(all, func(l []string) bool { return slices.Equal(l, leaf) }) {
+			all = append(all, leaf)
+		}
+	}
+	for _, leaf := range all {
+		status, detail, stderr := start(t, append(slices.Clone(leaf), "-h")...)
 		if status != 0 || stderr != "" || !exampleOf.MatchString(detail) || !strings.Contains(detail, "means") || !strings.Contains(detail, "--quick") {
-			t.Errorf("bench %s -h: status %d, want an example, what a result means and the flags; got %s%s", c.name, status, detail, stderr)
+			t.Errorf("bench %s -h: status %d, want an example, what a result means and the flags; got %s%s", leaf, status, detail, stderr)
 		}
 	}
 }

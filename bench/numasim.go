@@ -56,8 +56,8 @@ figure that was published for it.
 
 Example: go run -tags sim ./bench numasim hash
 
-Figures are waits per second of each thread. "off by" is the model's deviation; one cell of each machine is fitted, which
-the note names. Of the common flags -quick, -json and -out apply.`
+Figures are waits per second of each thread. "off by" +10 % means that the model is a tenth too fast; one cell of each
+machine is fitted, which the note names. Of the common flags -quick, -json and -out apply.`
 }
 
 func (c *numasimHashCmd) Run(b *bench) error {

@@ -24,8 +24,16 @@ var judgedSize = parkedSize{100_000, 10_000}
 // parkedSizes are the default, the smallest first.
 var parkedSizes = []parkedSize{{1_000, 1}, {1_000, 1_000}, {10_000, 100}, {100_000, 1}, judgedSize, {100_000, 100_000}, {1_000_000, 100_000}}
 
-// quickMost leaves out the sizes of which a round takes seconds.
-const quickMost = 100_000
+// A round of many waiters takes seconds. With -quick only the judged size has more than quickMost; longMost and more are
+// measured longRounds times, too few for an interval.
+const (
+	quickMost  = 10_000
+	longMost   = 1_000_000
+	longRounds = 2
+)
+
+// wakeTime is about what it takes to park a goroutine and to wake it.
+const wakeTime = 10 * time.Microsecond
 
 type parkedCmd struct {
 	G       int `short:"g" name:"goroutines" placeholder:"N" help:"Goroutines, in one row only; with -mutexes."`
@@ -36,7 +44,7 @@ func (c *parkedCmd) Help() string {
 	return `Parks 1,000 to 1,000,000 goroutines in Lock of 1 to 100,000 mutexes that one goroutine holds. Then that one unlocks them in
 turn, so that every Unlock wakes one goroutine, until all have had theirs. It measures what the goroutines take of memory,
 stack and record of the waiter included, after a garbage collection, and CPU time: of the thread that unlocks, and of the
-process, for each wake-up. The runtime's table is a tree of addresses in each of 251 buckets, with a list for each address.
+process, for each wake-up. A million are measured twice only, and with -quick not at all. The runtime's table is a tree of addresses in each of 251 buckets, with a list for each address.
 
 Example: go run ./bench parked -g 100000 -mutexes 10000
 Example: go run ./bench parked -quick -check
@@ -52,7 +60,7 @@ func (c *parkedCmd) Run(b *bench) error {
 		if b.Quick {
 			sizes = nil
 			for _, s := range parkedSizes {
-				if s.waiters <= quickMost {
+				if s.waiters <= quickMost || s == judgedSize {
 					sizes = append(sizes, s)
 				}
 			}
@@ -89,12 +97,17 @@ func parkedTables(sizes []parkedSize, procs int) []tableSpec {
 type waking func(workload.Parked, parkedSize) map[result.Measure]time.Duration
 
 func parkedCell(family string, s parkedSize, procs int, wake waking, rows []rowSpec) cell {
+	rounds := 0
+	if s.waiters >= longMost {
+		rounds = longRounds
+	}
 	return cell{
 		name:   fmt.Sprintf("%s/waiters=%d/mutexes=%d", family, s.waiters, s.mutexes),
 		label:  fmt.Sprintf("%d on %d mutexes", s.waiters, s.mutexes),
 		params: map[string]int{"waiters": s.waiters, "mutexes": s.mutexes},
 		procs:  procs,
-		lasts:  time.Duration(s.waiters) * 6 * time.Microsecond,
+		lasts:  time.Duration(s.waiters) * wakeTime,
+		rounds: rounds,
 		take: func(ctx context.Context, arm string, _ time.Duration) (harness.Sample, error) {
 			return park(ctx, arm, s, wake)
 		},

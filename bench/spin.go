@@ -220,7 +220,9 @@ func (c *spinCmd) Run(b *bench) error {
 	for _, name := range names {
 		run.times[name] = make([][]float64, len(run.scenes))
 	}
-	fmt.Fprintf(b.stdout, "measuring for about %v, and as long again where a lock collapses\n", run.cost().Round(time.Second))
+	if !b.announce(run.cost(), ", and as long again where a lock collapses") {
+		return nil
+	}
 	ctx, stop := untilInterrupt()
 	defer stop()
 	r := newResult("spin")

@@ -83,6 +83,8 @@ type cell struct {
 	take func(ctx context.Context, arm string, d time.Duration) (harness.Sample, error)
 	// lasts is about how long such a sample takes if that is not up to d.
 	lasts time.Duration
+	// rounds is the most that are measured; 0: as many as of the others.
+	rounds int
 }
 
 // A rowSpec is one measure of a cell.
@@ -147,17 +149,34 @@ func (p *plan) options(c *cell) harness.Options {
 	return harness.Options{Duration: d, Warmup: warmup(d), Timed: c.timed, Turn: p.turn}
 }
 
+// between is about what a sample takes beside its span: garbage is collected before it, and while goroutines keep all Ps
+// the clock waits for the end of a time slice.
+const between = 20 * time.Millisecond
+
 // cost is the time that one round of the cell is planned to take.
 func (p *plan) cost(c *cell) time.Duration {
 	o := p.options(c)
-	return cmp.Or(c.lasts, o.Duration+o.Warmup) * time.Duration(len(c.arms()))
+	return cmp.Or(c.lasts, o.Duration+o.Warmup+between) * time.Duration(len(c.arms()))
 }
 
-// total is the time that all cells are planned to take.
+// roundsOf is how many of the rounds measure the cell.
+func (p *plan) roundsOf(c *cell) int {
+	if c.rounds == 0 {
+		return p.rounds
+	}
+	return min(c.rounds, p.rounds)
+}
+
+// total is the time that all cells are planned to take. What cannot be short is not in the first round either.
 func (p *plan) total(specs []tableSpec) (sum time.Duration) {
 	for _, spec := range specs {
 		for i := range spec.cells {
-			sum += p.cost(&spec.cells[i]) * time.Duration(p.rounds)
+			c := &spec.cells[i]
+			rounds := p.roundsOf(c)
+			if c.lasts > 0 {
+				rounds++
+			}
+			sum += p.cost(c) * time.Duration(rounds)
 		}
 	}
 	return sum
@@ -206,6 +225,9 @@ func (p *plan) rounded(ctx context.Context, specs []tableSpec) ([][]series, erro
 		for i, spec := range specs {
 			for j := range spec.cells {
 				c := &spec.cells[j]
+				if round >= p.roundsOf(c) {
+					continue
+				}
 				if p.progress != nil {
 					p.progress(done, total, c.name)
 				}
@@ -217,8 +239,10 @@ func (p *plan) rounded(ctx context.Context, specs []tableSpec) ([][]series, erro
 				if err != nil {
 					return measured, err
 				}
-				if round >= 0 {
+				if round >= 0 || c.lasts > 0 {
 					done += p.cost(c)
+				}
+				if round >= 0 {
 					measured[i][j].add(samples)
 				}
 			}

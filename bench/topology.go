@@ -24,6 +24,9 @@ description of the machine was not understood; the tree is then what the locks u
 }
 
 func (c *topologyCmd) Run(b *bench) error {
+	if err := b.without("topology", "d", "samples", "procs", "filter", "json", "out"); err != nil {
+		return err
+	}
 	if c.Root != "" {
 		t, err := topology.DiscoverFS(os.DirFS(c.Root))
 		if err != nil {

@@ -37,6 +37,9 @@ the unluckiest 300; ??? marks more than twice as many. Of the other common flags
 }
 
 func (c *tortureCmd) Run(b *bench) error {
+	if err := b.without("torture", "filter", "procs"); err != nil {
+		return err
+	}
 	config, err := c.config(b)
 	if err != nil {
 		return err
@@ -44,6 +47,9 @@ func (c *tortureCmd) Run(b *bench) error {
 	out, err := newOutput(b.Out, "torture", b.JSON)
 	if err != nil {
 		return err
+	}
+	if !b.announce(config.Duration, "") {
+		return nil
 	}
 	ctx, stop := untilInterrupt()
 	defer stop()
