@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hqsync/hqsync/bench/internal/child"
+	"github.com/hqsync/hqsync/bench/internal/environ"
 	"github.com/hqsync/hqsync/bench/internal/report"
 	"github.com/hqsync/hqsync/bench/internal/result"
 	"github.com/hqsync/hqsync/bench/internal/service"
@@ -106,14 +107,15 @@ func canBuild() error {
 	return nil
 }
 
-// binary returns the program that runs the section, built in the scratch directory if it needs other tags.
+// binary returns the program that runs the section, built in the scratch directory if it needs other tags. It is to find
+// its revision as one does that go run has built, for which a new report does not count as a change.
 func (s *section) binary(ctx context.Context, scratch string) (string, error) {
 	if s.tags == "" {
 		return os.Executable()
 	}
 	root, _ := repository()
 	program := filepath.Join(scratch, "bench-"+s.tags)
-	build := exec.CommandContext(ctx, "go", "build", "-tags", s.tags, "-o", program, "./bench")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-tags", s.tags, "-o", program, "./bench")
 	build.Dir = root
 	if text, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build -tags %s ./bench: %w: %.500s", s.tags, err, text)
@@ -223,12 +225,16 @@ func (b *bench) printPlan(todo []section) error {
 // runSections runs one after another. The error says which failed.
 func (b *bench) runSections(ctx context.Context, todo []section) (*result.Bundle, error) {
 	bundle := &result.Bundle{Format: result.Format, Command: "all", Started: time.Now()}
+	revision := environ.Read().Revision // of this program, whatever is committed while it runs
 	var failed []string
 	missed := false
 	for i, s := range todo {
 		fmt.Fprintf(b.stdout, "\n=== %s (%d of %d)\n", s.name, i+1, len(todo))
 		r, err := b.runSection(ctx, s)
 		if r != nil {
+			if s.tags == "" {
+				r.Environment.Revision = revision
+			}
 			bundle.Results = append(bundle.Results, r)
 		}
 		if ctx.Err() != nil {
