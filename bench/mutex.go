@@ -23,13 +23,14 @@ var (
 // peerWork is the work with which all peers are measured, toys too.
 var peerWork = workPair{20, 20}
 
-// morePeers returns the peers that are measured with that work only. The toys take seconds for a sample of many
+// morePeers returns the peers that are measured with that work only. Toys that spin take seconds for a sample of many
 // goroutines: they spin for one that does not run.
 func morePeers(g int) []string {
+	peers := []string{peerSharded, peerThunder, peerCascade, peerHandOff}
 	if g > 16 {
-		return []string{peerSharded}
+		return peers
 	}
-	return []string{peerSharded, peerTAS, peerTicket}
+	return append(peers, peerTAS, peerTicket)
 }
 
 // harmlessWait is the longest wait of which nobody complains, whatever package sync's is.
@@ -37,7 +38,7 @@ const harmlessWait = 20 * time.Millisecond
 
 type mutexCmd struct {
 	G     []int `short:"g" name:"goroutines" placeholder:"N" help:"Goroutines of the contended grid instead of 2,4,16,128,1024."`
-	Peers bool  `negatable:"" default:"true" help:"Measure a channel and x/sync/semaphore as well, and where there are 20 steps inside and outside, a lock in 64 shards and two toys: tas and ticket."`
+	Peers bool  `negatable:"" default:"true" help:"Measure a channel and x/sync/semaphore as well, and where there are 20 steps inside and outside, a lock in 64 shards and toys: tas, ticket, thunder, cascade, hand-off."`
 }
 
 func (c *mutexCmd) Help() string {

@@ -30,6 +30,9 @@ const (
 	peerSharded   = "sharded" // not one lock but many, each with a part of the work: what no single lock can compete with
 	peerTAS       = "tas"
 	peerTicket    = "ticket"
+	peerThunder   = "thunder"
+	peerCascade   = "cascade"
+	peerHandOff   = "hand-off"
 	peerUnlocked  = "unlocked"
 )
 
@@ -44,6 +47,9 @@ var implementations = map[string]workload.Set{
 	peerSharded:   peer.Sharded,
 	peerTAS:       peer.TAS,
 	peerTicket:    peer.Ticket,
+	peerThunder:   peer.Thunder,
+	peerCascade:   peer.Cascade,
+	peerHandOff:   peer.HandOff,
 	peerUnlocked:  peer.Unlocked,
 }
 

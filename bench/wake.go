@@ -176,7 +176,7 @@ func (c *handoffCmd) Run(b *bench) error {
 }
 
 func handoffTables(goroutines []int) []tableSpec {
-	const handOff, inside, outside = "hand-off", 200, 200
+	const inside, outside = 200, 200
 	if len(goroutines) == 0 {
 		goroutines = []int{1, 2, 8}
 	}
@@ -184,10 +184,10 @@ func handoffTables(goroutines []int) []tableSpec {
 	for _, g := range goroutines {
 		t.cells = append(t.cells, cell{
 			name: fmt.Sprintf("HandOff/g=%d", g), label: fmt.Sprintf("%d goroutines", g), params: map[string]int{"g": g},
-			of: handOff, base: armKernel, peers: []string{result.Sync, result.Sync2},
+			of: peerHandOff, base: armKernel, peers: []string{result.Sync, result.Sync2},
 			jobs: map[string]func() harness.Job{
 				armKernel:    func() harness.Job { return futex.ClosedPI(g, inside, outside) },
-				handOff:      func() harness.Job { return futex.Closed(futex.NewHandOff(), g, inside, outside) },
+				peerHandOff:  func() harness.Job { return futex.Closed(futex.NewHandOff(), g, inside, outside) },
 				result.Sync:  func() harness.Job { return futex.Closed(new(sync.Mutex), g, inside, outside) },
 				result.Sync2: func() harness.Job { return futex.Closed(new(sync2.Mutex), g, inside, outside) },
 			},

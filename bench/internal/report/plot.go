@@ -23,11 +23,11 @@ var (
 	faintColor  = color.RGBA{2, 2, 2, 255}
 	ourColor    = color.RGBA{3, 3, 3, 255}
 	syncColor   = color.RGBA{4, 4, 4, 255}
-	peerColors  = []color.RGBA{{5, 5, 5, 255}, {6, 6, 6, 255}, {7, 7, 7, 255}, {8, 8, 8, 255}, {9, 9, 9, 255}, {10, 10, 10, 255}}
+	peerColors  = []color.RGBA{{5, 5, 5, 255}, {6, 6, 6, 255}, {7, 7, 7, 255}, {8, 8, 8, 255}, {9, 9, 9, 255}, {10, 10, 10, 255}, {11, 11, 11, 255}, {12, 12, 12, 255}}
 	styleColors = strings.NewReplacer(
 		"#010101", "var(--ink)", "#020202", "var(--faint)", "#030303", "var(--ours)", "#040404", "var(--sync)",
 		"#050505", "var(--peer1)", "#060606", "var(--peer2)", "#070707", "var(--peer3)", "#080808", "var(--peer4)",
-		"#090909", "var(--peer5)", "#0A0A0A", "var(--peer6)",
+		"#090909", "var(--peer5)", "#0A0A0A", "var(--peer6)", "#0B0B0B", "var(--peer7)", "#0C0C0C", "var(--peer8)",
 	)
 )
 

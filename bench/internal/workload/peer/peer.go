@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/hqsync/hqsync/bench/internal/futex"
 	"github.com/hqsync/hqsync/bench/internal/harness"
 	"github.com/hqsync/hqsync/bench/internal/workload"
 	"golang.org/x/sync/semaphore"
@@ -28,6 +29,14 @@ var Sharded = mutexSet(shards, func() *sync.Mutex { return new(sync.Mutex) })
 var (
 	TAS    = mutexSet(1, func() *tas { return new(tas) })
 	Ticket = mutexSet(1, func() *ticket { return new(ticket) })
+)
+
+// Thunder, Cascade and HandOff have the Mutex workloads on the simplest locks that park. The first wakes all, the second
+// one by one, the third gives the lock to whom it wakes.
+var (
+	Thunder = mutexSet(1, func() *thunder { return new(thunder) })
+	Cascade = mutexSet(1, func() *cascade { return new(cascade) })
+	HandOff = mutexSet(1, futex.NewHandOff)
 )
 
 // mutexSet has the workloads on n fresh locks.
