@@ -232,7 +232,10 @@ func (c *spinCmd) Run(b *bench) error {
 	r.Interrupted = errors.Is(failure, context.Canceled)
 	r.Seconds = time.Since(r.Started).Seconds()
 	missed := 0
-	if failure == nil {
+	switch {
+	case r.Interrupted:
+		r.Sheets = []result.Sheet{run.table()}
+	case failure == nil:
 		var targets result.Sheet
 		targets, missed = run.targets()
 		r.Sheets = []result.Sheet{run.table(), targets}
@@ -552,12 +555,24 @@ func (r *spinRun) table() result.Sheet {
 	for _, name := range r.names {
 		cells := []string{name}
 		for i := range r.scenes {
-			cells = append(cells, fmt.Sprintf("%.1f", stats.Median(r.times[name][i]).Median))
+			cells = append(cells, median(r.times[name][i], "%.1f"))
 		}
-		kept := stats.Median(stats.Ratios(r.times[name][sceneTwo], r.times[name][scenePinned]))
-		sheet.Rows = append(sheet.Rows, append(cells, fmt.Sprintf("%.3fx", kept.Median), fmt.Sprintf("%.2f", r.tops[name])))
+		kept := stats.Ratios(r.times[name][sceneTwo], r.times[name][scenePinned])
+		top := ""
+		if share, known := r.tops[name]; known {
+			top = fmt.Sprintf("%.2f", share)
+		}
+		sheet.Rows = append(sheet.Rows, append(cells, median(kept, "%.3fx"), top))
 	}
 	return sheet
+}
+
+// median prints the median of the samples, if there are any.
+func median(samples []float64, format string) string {
+	if len(samples) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, stats.Median(samples).Median)
 }
 
 // A spinTarget is a row of the second sheet: an estimate and its bound, an upper one unless atLeast.

@@ -70,6 +70,17 @@ func TestSpin_OnlyTargetedLocksAreMeasuredOftenWhereTheyCollapse(t *testing.T) {
 	}
 }
 
+// TestSpin_Interrupted_ShowsWhatThereIs: what was not measured is left blank, and not shown as 0.
+func TestSpin_Interrupted_ShowsWhatThereIs(t *testing.T) {
+	r := &spinRun{names: []string{spinHQ, spinMCS}, scenes: spinScenes(), tops: map[string]float64{spinMCS: 0.5}, times: map[string][][]float64{
+		spinHQ: {{3}, nil, {7}, nil}, spinMCS: {nil, {2, 4}, {6, 12}, nil},
+	}}
+	want := [][]string{{spinHQ, "3.0", "", "7.0", "", "", ""}, {spinMCS, "", "3.0", "9.0", "", "0.333x", "0.50"}}
+	if got := r.table().Rows; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestSpin_Verdicts(t *testing.T) {
 	e := stats.Estimate{Median: 1.1, Lo: 0.9, Hi: 1.2, N: stats.MinSamples}
 	for _, c := range []struct {
