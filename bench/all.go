@@ -26,6 +26,7 @@ import (
 var notInAll = map[string]string{
 	"all":          "it is this one",
 	"instructions": "it counts, and has nothing to judge",
+	"show":         "it measures nothing",
 	"topology":     "the environment says what it prints",
 	"tune":         "it compares sync2 with itself",
 }

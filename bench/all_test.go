@@ -108,6 +108,11 @@ func TestAll_MakesOneReport(t *testing.T) {
 	if !strings.HasPrefix(stdout, "measuring for about ") || !strings.Contains(stdout, ": cond ") || strings.Contains(stdout, "report: ") {
 		t.Errorf("want the plan first, and no reports but that of all\n%s", stdout)
 	}
+	for _, args := range [][]string{{extra}, {extra, "waitgroup"}} {
+		if status, shown, stderr := start(t, append([]string{"show"}, args...)...); status != 0 || stderr != "" || !strings.Contains(stdout, "fork and join") || !strings.Contains(stdout, shown[strings.LastIndex(shown, "WaitGroup ("):]) {
+			t.Errorf("show %v: status %d, %s%s; want what was printed:\n%s", args, status, shown, stderr, stdout)
+		}
+	}
 	page, err := os.ReadFile(filepath.Join(dir, "all.html"))
 	if err != nil || strings.Count(string(page), "<article ") != 2 || !strings.Contains(string(page), `class="overview"`) {
 		t.Errorf("all.html: %v, want two articles and a way to them", err)
@@ -181,5 +186,16 @@ func TestAll_Interrupted_ReportsWhatThereIs(t *testing.T) {
 	}
 	if left, err := exec.Command("pgrep", "-f", dir).Output(); err == nil {
 		t.Errorf("processes are left: %s", left)
+	}
+}
+
+// TestShow_SaysWhichSectionsThereAre where there is none of that name.
+func TestShow_SaysWhichSectionsThereAre(t *testing.T) {
+	results := []*result.Result{{Command: "cond"}, {Command: "do"}}
+	if _, err := chosen(results, []string{"mutex"}); err == nil || !strings.Contains(err.Error(), "there are: cond, do") {
+		t.Errorf("%v, want the names of the sections", err)
+	}
+	if got, err := chosen(results, []string{"do"}); err != nil || len(got) != 1 || got[0].Command != "do" {
+		t.Errorf("%v, %v, want the one that was named", got, err)
 	}
 }

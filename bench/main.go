@@ -55,6 +55,7 @@ var commands = []command{
 	{"torture", "Use every lock as roughly as a program can and watch that nothing is lost.", fresh[tortureCmd], nil},
 	{"numasim", "Locks and tables on machines that are not here, modelled. Needs -tags sim.", fresh[numasimCmd], nil},
 	{"all", "Everything, into one report.", fresh[allCmd], nil},
+	{"show", "Print a result that was kept as JSON.", fresh[showCmd], nil},
 	{"instructions", "Count the instructions of uncontended operations.", fresh[instructionsCmd], nil},
 	{"topology", "Print the machine as the locks see it: domains, NUMA nodes, distances.", fresh[topologyCmd], nil},
 }
@@ -236,7 +237,7 @@ func untilInterrupt() (ctx context.Context, stop context.CancelFunc) {
 // publish prints the result, writes its report if there is something in it, and returns what the command comes to:
 // failure, if not nil, is why the measurement ended early.
 func (b *bench) publish(r *result.Result, out output, failure error) error {
-	if err := report.Text(b.stdout, r, report.TextOptions{Verdicts: b.Check || r.Command != "headline"}); err != nil {
+	if err := report.Text(b.stdout, r, b.textOptions(r)); err != nil {
 		return err
 	}
 	if len(r.Tables)+len(r.Sheets) > 0 {
@@ -256,6 +257,11 @@ func (b *bench) publish(r *result.Result, out output, failure error) error {
 		return errMissed
 	}
 	return nil
+}
+
+// textOptions say how the result is printed: the headline's targets are for those who ask.
+func (b *bench) textOptions(r *result.Result) report.TextOptions {
+	return report.TextOptions{Verdicts: b.Check || r.Command != "headline"}
 }
 
 // plan returns how to measure, from the flags.

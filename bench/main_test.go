@@ -95,6 +95,8 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"topology", "-d", "1s"}, "topology takes no -d"},
 		{[]string{"instructions", "-o", "x"}, "instructions takes no -out"},
 		{[]string{"all", "-without", "nonesuch"}, "-without nonesuch"},
+		{[]string{"show", filepath.Join(dir, "missing")}, "no such file"},
+		{[]string{"show", file}, "not a result"},
 		{[]string{"service"}, "kv"},
 		{[]string{"service", "kv", "-workers", "0"}, "-workers 0"},
 		{[]string{"service", "kv", "-d", "1ms"}, "-d 1ms"},

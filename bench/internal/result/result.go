@@ -268,8 +268,13 @@ func Read(src io.Reader) (*Result, error) {
 	if err := json.NewDecoder(src).Decode(r); err != nil {
 		return nil, fmt.Errorf("bench: not a result: %w", err)
 	}
-	if r.Format != Format {
-		return nil, fmt.Errorf("bench: result has format %d, this program reads format %d", r.Format, Format)
+	return r, readable(r.Format)
+}
+
+// readable returns an error if the format is not this program's.
+func readable(format int) error {
+	if format != Format {
+		return fmt.Errorf("bench: result has format %d, this program reads format %d", format, Format)
 	}
-	return r, nil
+	return nil
 }

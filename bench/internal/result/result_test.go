@@ -138,5 +138,10 @@ func TestRead_RefusesOtherFormats(t *testing.T) {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Read(%q) = %v, want an error with %q", text, err, want)
 		}
+		for _, whole := range []string{text, `{"results": [` + text + `]}`} {
+			if _, err := ReadAll(strings.NewReader(whole)); err == nil {
+				t.Errorf("ReadAll(%q) has no error", whole)
+			}
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package result
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 )
@@ -21,6 +23,23 @@ func (b *Bundle) Write(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "\t")
 	return enc.Encode(b)
+}
+
+// ReadAll reads the results of a bundle, or a single one.
+func ReadAll(src io.Reader) ([]*Result, error) {
+	text, err := io.ReadAll(src)
+	if err != nil {
+		return nil, err
+	}
+	var b Bundle
+	if err := json.Unmarshal(text, &b); err != nil {
+		return nil, fmt.Errorf("bench: not a result: %w", err)
+	}
+	if b.Results == nil {
+		r, err := Read(bytes.NewReader(text))
+		return []*Result{r}, err
+	}
+	return b.Results, readable(b.Format) // all are of the version that put them together
 }
 
 // A Sheet is a section of a report that compares something else than sync2 with sync: text in columns, and plots.
