@@ -37,6 +37,9 @@ const plotWidth = 360
 
 const fontSize = 10
 
+// margin is left free on the right: the last label is wider in a browser's font than gonum takes it to be.
+const margin = 6
+
 // plotsOf returns the plots that the table's rows allow.
 func plotsOf(t result.Table) ([]plotted, error) {
 	var plots []plotted
@@ -223,7 +226,7 @@ var svgSize = regexp.MustCompile(`<svg width="[^"]*" height="[^"]*"`)
 // svgOf renders the plot as an element of the page.
 func svgOf(p *plot.Plot, w, h vg.Length, label string) (template.HTML, error) {
 	canvas := vgsvg.New(w, h)
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), 0, -margin, 0, 0))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", err
