@@ -37,9 +37,10 @@ func pauseFor(d int64) {
 }
 
 // cputicks is the time in the unit of the block profile. On amd64 the runtime reads
-// the same counter behind a fence, which takes twice as long.
+// the same counter behind a fence, which takes twice as long. Under the race
+// detector package asm counts nanoseconds.
 func cputicks() int64 {
-	if runtime.GOARCH == "amd64" && rt.Pinnable {
+	if runtime.GOARCH == "amd64" && rt.Pinnable && !race.Enabled {
 		return int64(asm.Ticks())
 	}
 	return rt.Cputicks()
