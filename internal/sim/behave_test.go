@@ -489,6 +489,30 @@ func TestHeavyFence_DoesNotWaitForThreadsThatStartLater(t *testing.T) {
 	}
 }
 
+// More threads than there are slots: what those that have ended left in their store buffers is not lost, and a fence that
+// waits for one of them does not wait for its successor.
+func TestThread_ManyAfterEachOther(t *testing.T) {
+	var words [50]sim.Uint32
+	p := threads(func() {
+		for i := range words {
+			sim.Go(func() { sim.StorePlain32(&words[i], 1) })
+			sim.Yield()
+		}
+	}, func() { sim.HeavyFence() })
+	p.Setup = func() { words = [50]sim.Uint32{} }
+	p.Final = func() error {
+		for i := range words {
+			if words[i].Load() != 1 {
+				return fmt.Errorf("store %d is lost", i)
+			}
+		}
+		return nil
+	}
+	for _, s := range []sim.Strategy{sim.Exhaustive(0), sim.PCT(3, 1)} {
+		sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: s, Budget: 200})
+	}
+}
+
 func TestThread_PanicGoexitAndRecover(t *testing.T) {
 	var x *sim.Uint32
 	setup := func() { x = new(sim.Uint32) }

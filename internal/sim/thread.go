@@ -83,6 +83,7 @@ func (e *engine) spawn(name string, f func(), origin uint64) *thread {
 	if id == maxThreads {
 		id = e.ended()
 		past = e.threads[id].hash
+		e.vacate(e.threads[id])
 	} else {
 		e.n++
 	}
@@ -123,6 +124,15 @@ func (e *engine) ended() int {
 		}
 	}
 	panic(fmt.Sprintf("sim: more than %d threads at a time", maxThreads))
+}
+
+// vacate prepares the slot of a thread that has ended for another: what it left in its store buffer drains, as it might
+// have before, and no fence waits for it.
+func (e *engine) vacate(t *thread) {
+	t.drainAll()
+	for _, f := range e.threads[:e.n] {
+		f.goals[t.id] = 0
+	}
 }
 
 // serve is the coroutine: each time it is resumed with a new function it runs it.
