@@ -76,10 +76,11 @@ func nameRWMutex(rw *RWMutex) {
 	sim.Name(&rw.clashes, "clashes")
 }
 
-// rwSetups are ways to begin: with readers counted in the word or, from the
-// start, by P; counters are written by atomic adds or, with a heavy fence for the
-// writer, by plain stores.
+// rwSetups are ways to begin: with readers counted in the word, for good where
+// there are few processors, or from the start by P; counters are written by atomic
+// adds or, with a heavy fence for the writer, by plain stores.
 var rwSetups = map[string]func(*RWMutex){
+	"in the word":    func(*RWMutex) { simFew = true },
 	"adds":           func(*RWMutex) {},
 	"counted, adds":  func(rw *RWMutex) { count(rw, 2) },
 	"one P counted":  func(rw *RWMutex) { count(rw, 1) }, // readers on others use the word
@@ -119,7 +120,7 @@ func program(name string, setup func(), step func(rune), final func() error, scr
 		Name: name,
 		Setup: func() {
 			parking.ResetForSim()
-			simCounters, simFixed = symmetric, false
+			simCounters, simFixed, simFew = symmetric, false, false
 			setup()
 		},
 		Final: final,
@@ -156,7 +157,7 @@ var twoPs = sim.Options{Procs: 2}
 
 func TestModelRWMutex(t *testing.T) {
 	defer backToReality()
-	for _, as := range []string{"adds", "plain", "counted, adds"} {
+	for _, as := range []string{"in the word", "adds", "plain", "counted, adds"} {
 		for _, scripts := range [][]string{{"rr", "ww"}, {"rw", "wr"}, {"qr", "wt"}, {"rr", "gg"}} {
 			cover(t, modes[0], rwProgram(as, scripts...), twoPs)
 		}
@@ -170,7 +171,7 @@ func TestModelRWMutex(t *testing.T) {
 	cover(t, modes[0], rwProgram("always counted", "rr", "ww"), twoPs)
 	cover(t, modes[0], rwProgram("one P counted", "rr", "ww"), twoPs)
 	for _, scripts := range [][]string{{"rr", "rr", "ww"}, {"re", "rw", "wd"}, {"r", "r", "g", "d"}, {"r", "rw", "w", "t"}} {
-		for _, as := range []string{"adds", "counted, adds", "counted, plain"} {
+		for _, as := range []string{"in the word", "adds", "counted, adds", "counted, plain"} {
 			cover(t, modes[0], rwProgram(as, scripts...), twoPs)
 		}
 	}

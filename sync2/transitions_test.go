@@ -45,8 +45,8 @@ var headers = []transition{
 	{"tag", "T3", "Mutex.wake", func(old, now uint64) bool { return old&tagNode != 0 && old&tagAwake == 0 && now == old|tagAwake }},
 	{"tag", "T8", "Mutex.rest Mutex.wake", func(old, now uint64) bool { return old&tagAwake != 0 && now == old&^tagAwake }},
 
-	{"rw", "T1", "RWMutex.enter RWMutex.TryRLock RWMutex.waitToRead RWMutex.enterCounted", reader(func(k int64, w bool) bool { return k == 1 && !w })},
-	{"rw", "T2", "RWMutex.enter RWMutex.waitToRead RWMutex.enterCounted", reader(func(k int64, w bool) bool { return k == 1 && w })},
+	{"rw", "T1", "RWMutex.RLock RWMutex.enter RWMutex.TryRLock RWMutex.waitToRead RWMutex.enterCounted", reader(func(k int64, w bool) bool { return k == 1 && !w })},
+	{"rw", "T2", "RWMutex.RLock RWMutex.enter RWMutex.waitToRead RWMutex.enterCounted", reader(func(k int64, w bool) bool { return k == 1 && w })},
 	{"rw", "T3", "RWMutex.entered", reader(func(k int64, _ bool) bool { return k == -1 })},
 	{"rw", "T4", "RWMutex.RUnlock", reader(func(k int64, _ bool) bool { return k == -1 })},
 	{"rw", "T5", "RWMutex.lockOwned RWMutex.tryCounted", func(old, now uint64) bool { return old&rwWriter == 0 && now == old|rwWriter }},
