@@ -75,6 +75,13 @@ func condProgram(newLocker func() Locker, scripts ...string) sim.Program {
 func newMutex() Locker   { return new(Mutex) }
 func newRWMutex() Locker { return new(RWMutex) }
 
+// onFew is the program where there are few processors: Broadcast moves nobody.
+func onFew(scripts ...string) sim.Program {
+	p := condProgram(func() Locker { simFew = true; return new(Mutex) }, scripts...)
+	p.Name += " few"
+	return p
+}
+
 func nameLocker(l Locker) {
 	switch l := l.(type) {
 	case *Mutex:
@@ -103,6 +110,8 @@ func TestModelCond(t *testing.T) {
 	}
 	cover(t, modes[1], condProgram(newMutex, "WL", "aL"), twoPs)
 	cover(t, modes[0], condProgram(newRWMutex, "WL", "aL"), twoPs)
+	cover(t, modes[0], onFew("WL", "aL"), twoPs)
+	cover(t, fenceMode, onFew("W", "W", "A"), twoPs)
 	for _, scripts := range [][]string{{"W", "W", "A"}, {"W", "W", "aL"}, {"W", "C", "SSx"}, {"W", "C", "Ax"}, {"W", "L", "W", "a"}, {"W", "AL", "C", "x"}} {
 		cover(t, fenceMode, condProgram(newMutex, scripts...), twoPs)
 	}
