@@ -17,12 +17,19 @@ var (
 	impatientMore = impatient(inModeQ("lone waiter before a queue, impatient", 4, sim.PCT(3, 1), "aa", "aa", "ta"))
 	row           = inModeQ("a row of sleepers", 4, sim.PCT(4, 2), "a", "a", "a")
 	longRow       = inModeQ("a long row of sleepers", 8, sim.PCT(4, 2), "aa", "a", "a", "a")
+	threeInRow    = hurried(inModeQ("three in a row", noTime, sim.PCT(5, 1), "a", "a", "a", "a"))
 	twoRows       = inModeQ("rows of two locks", 8, sim.PCT(4, 2), "ab", "ba", "a", "b")
 )
 
+// hurried is c with waiters whose budget is spent as soon as they look at the clock.
+func hurried(c crowd) crowd {
+	c.tuning.budget = -1
+	return c
+}
+
 func TestModel_ImpatienceAndSleep(t *testing.T) {
 	defer backToReality()
-	for _, c := range []crowd{impatientLone, impatientMore, row, longRow, twoRows} {
+	for _, c := range []crowd{impatientLone, impatientMore, row, longRow, threeInRow, twoRows} {
 		t.Run(fmt.Sprintf("%s/%d", c.name, len(c.scripts)), func(t *testing.T) {
 			p, o := c.program()
 			o.Time = 5 * time.Second
@@ -45,6 +52,7 @@ func TestMutants_ImpatienceAndSleep(t *testing.T) {
 		{"hq: who takes the lock forgets the row", row},
 		{"hq: who sleeps again forgets the row", longRow},
 		{"hq: a row is put back in secret", row},
+		{"hq: who leaves by itself forgets the row", threeInRow},
 	} {
 		p, o := m.crowd.program()
 		o.Budget = 100_000

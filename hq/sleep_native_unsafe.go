@@ -50,7 +50,10 @@ func (l *Lock) sleep() (row *sleeper) {
 		if w&locked == 0 && !mutant("hq: sleeps though it is free") {
 			if slot.wake(s.lock, s) {
 				s.parker.Leave()
-				return nil
+				if mutant("hq: who leaves by itself forgets the row") {
+					return nil
+				}
+				return s.row // it may have been in a row, and put back
 			}
 			if mutant("hq: leaves though it was taken") {
 				s.parker.Leave()
