@@ -99,8 +99,12 @@ const (
 )
 
 const (
-	maxLosses = 16        // races lost to barging after which a head loses its patience
-	starving  = 1_000_000 // ns: total wait after which a head sets nosteal at once, as long as sync.Mutex waits
+	maxLosses = 16 // races lost to barging after which a head loses its patience
+	// A lone waiter is that much more patient than the head of a queue: nobody else
+	// waits, and each change of owners costs the lines of what the lock guards.
+	lonePatience = 4
+
+	starving = 1_000_000 // ns: total wait after which a head sets nosteal at once, as long as sync.Mutex waits
 )
 
 // A Lock is a spin lock for pinned sections. The zero value is unlocked, in mode
@@ -301,7 +305,7 @@ func (l *Lock) spinPending() bool {
 			watch.stop(tallyHere())
 			return false
 		}
-		if w&nosteal == 0 && watch.now-watch.began > t.patience {
+		if w&nosteal == 0 && watch.now-watch.began > lonePatience*t.patience {
 			l.word.Or(nosteal) // T10
 		}
 	}

@@ -39,9 +39,9 @@ type Tunables struct {
 	// 1us to 1s, by default 30us). A stop-the-world waits for it.
 	Budget time.Duration
 
-	// Patience is how long the head of a queue, or a lone waiter, lets others barge
-	// (hq.patience: 1us to 1s, by default 1us, which is how often it looks at the
-	// clock). From Budget on it has no effect.
+	// Patience is how long the head of a queue lets others barge (hq.patience: 1us to
+	// 1s, by default 1us, which is how often it looks at the clock), and a quarter of
+	// how long a lone waiter does. From Budget on it has no effect.
 	Patience time.Duration
 }
 
