@@ -55,7 +55,7 @@ func TestFairness(t *testing.T) {
 		counts          []int
 		topHalf, maxMin float64
 	}{
-		{[]int{5, 5, 5, 5}, 0.5, 0.5}, {[]int{0, 10}, 1, 1}, {[]int{1, 3}, 0.75, 0.75}, {[]int{1, 2, 3, 4}, 0.7, 0.8},
+		{[]int{5, 5, 5, 5}, 0.5, 0.5}, {[]int{0, 10}, 1, 1}, {[]int{1, 3}, 0.75, 0.75}, {[]int{1, 2, 3, 4}, 0.7, 0.8}, {[]int{5, 5, 5}, 0.5, 0.5},
 	} {
 		if a, b := fairness(c.counts); a != c.topHalf || b != c.maxMin {
 			t.Errorf("%v: %v and %v, want %v and %v", c.counts, a, b, c.topHalf, c.maxMin)

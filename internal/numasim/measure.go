@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
+	"github.com/hqsync/hqsync/hq"
 	"github.com/hqsync/hqsync/internal/locks"
 )
 
@@ -49,9 +51,22 @@ func Measure(m Machine, lock string, threads int, effort Effort) (Outcome, error
 	return mean(outcomes), nil
 }
 
+// Patient measures Ours with waiters that spin for as long as it takes, which pinned goroutines must not: it tells what
+// their sleep costs.
+func Patient(m Machine, threads int, effort Effort) (Outcome, error) {
+	before := hq.CurrentTunables()
+	after := before
+	after.Budget = time.Second
+	if err := hq.SetTunables(after); err != nil {
+		return Outcome{}, err
+	}
+	defer hq.SetTunables(before)
+	return Measure(m, Ours, threads, effort)
+}
+
 // slow names locks of which every hand-over moves a line to every waiter, or whose waiters look at the clock, with the
 // acquisitions that have to suffice.
-var slow = map[string]int{"tas": 1000, "ttas": 5000, "ticket": 1000, Ours: 10_000}
+var slow = map[string]int{"tas": 1000, "ttas": 5000, "ticket": 1000, Ours: 20_000}
 
 // inParallel calls f(0) to f(n-1), on as many goroutines as there are CPUs.
 func inParallel(n int, f func(i int)) {

@@ -225,8 +225,11 @@ func fairness(counts []int) (topHalf, maxMin float64) {
 	slices.Reverse(sorted)
 	top, sum := 0, 0
 	for i, n := range sorted {
-		sum += n
-		if i < (len(sorted)+1)/2 {
+		sum += 2 * n
+		switch last := 2*i + 1; {
+		case last < len(sorted):
+			top += 2 * n
+		case last == len(sorted): // the middle one of an odd number: half of it
 			top += n
 		}
 	}
