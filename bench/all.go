@@ -37,17 +37,18 @@ type variant struct {
 	quick, full []string // more of them with -quick and without
 	ready       func() error
 	tags        string        // build tags of a binary of its own; "": this one
-	lasts       time.Duration // about, of such a binary with -quick, which is built first; twice as long without
+	lasts       time.Duration // about, of such a binary, which is built first
 }
 
 // variants has the commands of which all makes another number of sections than one, or that need something, or that take
-// so long that they get the fewest samples that have an interval. They are in all even if a build like this one cannot
-// run them itself.
+// so long that they get the fewest samples that have an interval, or the short form even in a long report: the thorough
+// model of spin locks takes longer than everything else, and its figures do not depend on the machine. They are in all
+// even if a build like this one cannot run them itself.
 var variants = map[string][]variant{
 	"mutex":  {{args: []string{"mutex"}, full: []string{fewest, "-d=60ms"}}},
 	"parked": {{args: []string{"parked"}, full: []string{fewest}}},
 	"numasim": {
-		{args: []string{"numasim", "spin"}, tags: "sim", ready: canBuild, lasts: time.Minute},
+		{args: []string{"numasim", "spin"}, full: []string{"-quick"}, tags: "sim", ready: canBuild, lasts: time.Minute},
 		{args: []string{"numasim", "hash"}, tags: "sim", ready: canBuild, lasts: 10 * time.Second},
 	},
 	"service": {
@@ -144,9 +145,6 @@ func (s *section) arguments(common commonFlags, file string) []string {
 // lasting returns about how long the section takes.
 func (s *section) lasting(common commonFlags) (d time.Duration, err error) {
 	if s.tags != "" {
-		if !common.Quick {
-			return 2 * s.lasts, nil
-		}
 		return s.lasts, nil
 	}
 	asked := &bench{stdout: io.Discard, stderr: io.Discard, planned: &d}
@@ -161,7 +159,7 @@ type allCmd struct {
 func (c *allCmd) Help() string {
 	return `Runs every command that measures, each in a process of its own, and puts their sections into one report: all.html and
 all.json in the directory of -o. On two CPUs it takes about eight minutes with -quick, and about twenty without, in which
-mutex, parked and service, which take longest alone, get fewer or shorter samples.
+mutex, parked and service, which take longest alone, get fewer or shorter samples, and numasim spin is quick.
 
 Example: go run ./bench all -quick
 
