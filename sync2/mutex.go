@@ -491,7 +491,7 @@ func (m *Mutex) wake(skip int) (delay int64, handed bool) {
 			switch {
 			case r.Unparked == 0 && !mutant("mutex: handed over to nobody"):
 				m.tag.And(^uint32(tagAwake)) // T8; nobody can have queued because of it
-			case r.Token == overtaken && mayHandOver(m) && m.handOff():
+			case (r.Token == overtaken || mutant("mutex: handed over to nobody")) && mayHandOver(m) && m.handOff():
 				handed = true
 				return handedOff
 			}
