@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -240,7 +241,7 @@ func costSheet(machines []numasim.Machine) result.Sheet {
 
 // mostOfOurs is the most threads that hq is looked at with. Of more, in a loop without a moment outside of the lock, most wait
 // longer than a goroutine may spin pinned, and sleep, which the simulator takes minutes for.
-const mostOfOurs = 128
+const mostOfOurs = 64
 
 // What hq should come to in the model, and up to how many threads the gain matters as such.
 const (
@@ -270,18 +271,21 @@ func targetSheet() result.Sheet {
 func addTargets(s *result.Sheet, m numasim.Machine, cells []ourCell, effort numasim.Effort) error {
 	for _, c := range cells {
 		n := fmt.Sprint(c.threads)
-		if fair := c.outcome.TopHalf; fair > mostUnfair {
+		if fair := c.outcome.TopHalf; math.Round(100*fair) > 100*mostUnfair { // published ones have two digits
 			s.Rows = append(s.Rows, []string{m.Name, n, "luckier half", fmt.Sprintf("%.2f", fair), fmt.Sprintf("<= %.2f", mostUnfair), whyUnfair(c)})
 		}
-		gain := c.outcome.Gain(c.base)
-		if gain >= leastGain {
+		gain, least := c.outcome.Gain(c.base), 0.0
+		if c.threads <= fewThreads {
+			least = leastGain
+		}
+		if gain >= least {
 			continue
 		}
 		patient, err := numasim.Patient(m, c.threads, effort)
 		if err != nil {
 			return err
 		}
-		s.Rows = append(s.Rows, []string{m.Name, n, "gain, %", fmt.Sprintf("%+.0f", gain), fmt.Sprintf(">= %.0f", leastGain),
+		s.Rows = append(s.Rows, []string{m.Name, n, "gain, %", fmt.Sprintf("%+.1f", gain), fmt.Sprintf(">= %.0f", least),
 			fmt.Sprintf("waiters whose 30 us on the P are spent sleep, and lose their place: without that limit the gain is %+.0f %%", patient.Gain(c.base))})
 	}
 	return nil
@@ -299,7 +303,7 @@ func whyUnfair(c ourCell) string {
 func spinSheet(ctx context.Context, m numasim.Machine, locks []string, threads []int, effort numasim.Effort, progress func(part float64)) (s result.Sheet, ours []ourCell, err error) {
 	s = result.Sheet{
 		Name: "numasim-" + m.Name, Title: "Modelled: " + m.Text,
-		Note: fmt.Sprintf("locktorture's loop in the cost model, %d placements of the threads with %d acquisitions each; gains over qspinlock in per cent, published ones for hqkernel; hq lets running threads overtake sleeping ones and is looked at with at most %d",
+		Note: fmt.Sprintf("locktorture's loop in the cost model, %d placements of the threads with %d acquisitions each, fewer of slow locks; gains over qspinlock in per cent, published ones for hqkernel; hq lets running threads overtake sleeping ones and is looked at with at most %d",
 			effort.Places, effort.Ops, mostOfOurs),
 		Columns: []string{"threads", "lock", "ns/acquisition", "gain", "published", "deviation", "luckier half", "max/(max+min)", "published", "handed over in domain", "to another"},
 	}

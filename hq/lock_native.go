@@ -240,7 +240,7 @@ func (l *Lock) lockSlow() {
 	for patient := true; !l.spin(begin, patient); patient = false {
 		unpin()
 		if !mutant("hq: who sleeps again forgets the row") {
-			row.wake()
+			row.wake() // its turn need not wait for the caller's
 		}
 		row = l.sleep()
 		Locate()

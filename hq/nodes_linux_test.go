@@ -108,6 +108,7 @@ func severalNodes(t *testing.T) (domains []topology.Domain) {
 		if numatest.Emulated() {
 			// The emulator's threads take turns on fewer CPUs, for milliseconds each: few
 			// waiters are there at a time, and they leave before many hand-overs.
+			// Under the shipped budget hardly ever do two of them meet in the queue.
 			u.Budget, u.LocalTime, u.HandOvers, u.Crossings = 200*time.Millisecond, time.Second, 5, 0
 		}
 	})

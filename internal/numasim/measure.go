@@ -66,7 +66,7 @@ func Patient(m Machine, threads int, effort Effort) (Outcome, error) {
 
 // slow names locks of which every hand-over moves a line to every waiter, or whose waiters look at the clock, with the
 // acquisitions that have to suffice.
-var slow = map[string]int{"tas": 1000, "ttas": 5000, "ticket": 1000, Ours: 20_000}
+var slow = map[string]int{"tas": 1000, "ttas": 5000, "ticket": 1000, Ours: 60_000}
 
 // inParallel calls f(0) to f(n-1), on as many goroutines as there are CPUs.
 func inParallel(n int, f func(i int)) {
