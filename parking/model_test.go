@@ -248,7 +248,16 @@ func await(i int) operation {
 			if r.Outcome == Unparked {
 				w.woken++
 			}
+			r.WakeNext(0)
 		}
+	}
+}
+
+func setInTurn(i int) operation {
+	return func(w *world) {
+		w.offered[i] = forGood
+		w.words[i].Store(forGood)
+		w.given += w.t.UnparkInTurnFor(0, w.keys[i])
 	}
 }
 
@@ -461,6 +470,7 @@ func twoThreads() []sim.Program {
 		program("timed park, unpark", list{getFor(0), getFor(0)}, list{give(0), give(0)}),
 		program("park, unpark, cancel", list{getUnless(0), getUnless(0)}, list{give(0), cancel}),
 		program("unpark all", list{await(0), await(2)}, list{set(0), set(2)}),
+		program("unpark in turn", list{await(0), await(2)}, list{setInTurn(0), setInTurn(2)}),
 		program("unpark filter", list{awaitAt(0, 1), awaitAt(0, 2)}, list{filter(2, 0), filter(1, 0)}),
 		program("requeue", list{awaitAt(0, 1), awaitAt(0, 2)}, list{move(1, 0, 3, RequeueAll), move(2, 0, 2, UnparkOneRequeueRest)}),
 		program("timed park, requeue", list{awaitFor(0, 1), awaitFor(0, 2)}, list{move(1, 0, 3, RequeueOne), move(2, 0, 2, RequeueAll)}),
@@ -488,6 +498,7 @@ func moreThreads() []sim.Program {
 		program("park, unpark", list{get(0), get(0)}, list{give(0), get(0)}, list{give(0), give(0)}),
 		program("park, unpark of a word", list{wait(0), post(2)}, list{wait(0), wait(2)}, list{post(0), post(0)}),
 		program("timed park, unpark, cancel", list{getFor(0), getUnless(0)}, list{getUnless(0), give(0)}, list{give(0), cancel, give(0)}),
+		program("unpark in turn", list{await(0), await(2)}, list{await(0), await(2)}, list{setInTurn(0), setInTurn(2)}),
 		program("two queues in a bucket", list{get(0), give(2)}, list{get(0), give(2)}, list{get(2), get(2)}, list{give(0), give(0)}),
 		program("unpark all, filter", list{awaitAt(0, 1), awaitAt(0, 2)}, list{awaitAt(0, 2), awaitAt(0, 1)}, list{filter(2, 0), filter(1, 0)}),
 		program("requeue, announced", list{awaitAt(0, 1), awaitAt(0, 2)}, list{announce(1, 0, 3), announce(2, 0, 2)}, list{unparkMoved(1, 3), unparkMoved(2, 2)}),

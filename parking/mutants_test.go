@@ -23,6 +23,7 @@ var mutants = []struct {
 	{"leave: stays queued", "timed park, unpark", 2, sim.Exhaustive(2)},
 	{"leave: moves not compared", "timed park, requeue", 2, sim.Uniform(1)},
 	{"unpark: signals twice", "park, unpark", 2, sim.Exhaustive(2)},
+	{"unpark: turn is not passed on", "unpark in turn", 3, sim.Exhaustive(2)},
 	{"resize: mark not looked at", "resize, park, unpark", 2, sim.Exhaustive(2)},
 	{"resize: newcomers stay behind", "resize, waitv", 3, sim.Exhaustive(2)},
 	{"resize: successor told late", "resize, park, unpark", 2, sim.Exhaustive(2)},

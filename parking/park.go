@@ -45,7 +45,7 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 	if refused != queuedUp {
 		w.freePinned()
 		race.Enable()
-		return Result{Outcome: refused}
+		return Result{Ending: Ending{Outcome: refused}}
 	}
 	unpin()
 	if beforeSleep != nil {
@@ -76,11 +76,12 @@ func (t *Table) parkWithin(w *waiter, ticket uint32, timedOut func(key Key, last
 //go:noinline
 //go:norace
 func (w *waiter) finish(outcome Outcome, opts *Options) Result {
-	r := Result{Outcome: outcome, Since: w.since}
+	r := Result{Ending: Ending{Outcome: outcome}, Since: w.since, next: w.next}
+	w.next = nil
 	if outcome == Unparked {
 		r.Token, r.More = UnparkToken(w.token), w.more
 		if r.Token == closedToken {
-			r = Result{Outcome: Closed}
+			r = Result{Ending: Ending{Outcome: Closed}}
 		}
 	}
 	race.Enable()
@@ -145,6 +146,8 @@ func (t *Table) callBeforeSleep(w *waiter, f func()) {
 			w.parker.Leave()
 		} else {
 			w.parker.Park(ReasonSemacquire, 0) // the signal is under way
+			signalFirst(w.next, 0)
+			w.next = nil
 		}
 		w.free()
 		race.Enable()

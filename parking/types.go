@@ -57,10 +57,17 @@ var outcomes = [...]string{"unparked", "invalid", "timed out", "canceled", "clos
 
 // A Result is what Park returns.
 type Result struct {
+	Ending             // apart, since structs of more than four fields are not kept in registers
+	Token  UnparkToken // given by the waker if Outcome is Unparked, else 0
+	Since  int64       // for Options.Since of the next Park, if it goes on with the same wait
+
+	next *waiter // whom to wake in turn
+}
+
+// An Ending says how a wait ended.
+type Ending struct {
 	Outcome Outcome
-	More    bool        // Unparked: others were queued on the key when this waiter was taken off it
-	Token   UnparkToken // given by the waker if Outcome is Unparked, else 0
-	Since   int64       // for Options.Since of the next Park, if it goes on with the same wait
+	More    bool // Unparked: others were queued on the key when this waiter was taken off it
 }
 
 // A Reason is what a goroutine dump shows for a parked goroutine.
@@ -86,11 +93,14 @@ type Options struct {
 	// synchronizes before Park's return.
 	RaceEdge bool
 
+	// Untimed says that nobody asks for how long: the clock is not looked at, and
+	// Since and Delay are 0, as is what Waiters tells, until the waiter is moved to another key.
+	Untimed bool
+
 	Token    ParkToken
 	Deadline time.Time       // zero = none. One without a monotonic reading is converted when the wait begins.
 	Context  context.Context // nil = none
 	Since    int64           // monotonic ns at which the waiting began, from an earlier Result; 0 = now
-	Untimed  bool            // nobody asks how long: no look at the clock; Since, Waiters' Waited and Delay are 0 until a requeue
 	Skip     int             // frames above Park's caller that execution traces leave out
 }
 

@@ -94,15 +94,11 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 	h := t.root(key)
 	pin()
 	s, at := t.lock(h, key)
-	list := *at
+	list := takeAll(at) // W2
 	if list != nil {
-		unlink(at)
 		r.Unparked = int(list.length)
 		r.tell(list)
 		r.Delay = list.delay()
-		for w := list; w != nil; w = w.next {
-			w.queued = false // W2
-		}
 	}
 	var token UnparkToken
 	if callback != nil {
@@ -115,6 +111,67 @@ func (t *Table) UnparkAllFor(skip int, key Key, callback func(UnparkResult) Unpa
 	signalAll(list, token, false, skip+1)
 	race.Enable()
 	return r
+}
+
+// UnparkInTurnFor is UnparkAllFor that wakes only the goroutine which has been
+// parked on key the longest, takes the others off key all the same, and leaves
+// their wake-up to it: each calls [Result.WakeNext] when it is the next one's turn.
+// Deadlines and contexts do not end the waits of those who have not been woken yet.
+//
+//go:norace
+func (t *Table) UnparkInTurnFor(skip int, key Key) (unparked int) {
+	if !t.Waiting(key) {
+		return 0
+	}
+	t.prepare()
+	race.Disable()
+	h := t.root(key)
+	pin()
+	s, at := t.lock(h, key)
+	list := takeAll(at) // W2
+	if list != nil {
+		unparked = int(list.length)
+	}
+	s.unparks += uint64(unparked)
+	s.lower(unparked)
+	s.release()
+	unpin()
+	signalFirst(list, skip+1)
+	race.Enable()
+	return unparked
+}
+
+// WakeNext wakes the goroutine whose turn it is after that of the caller. It must
+// be called once after each Park that might have been ended by UnparkInTurnFor, and
+// does nothing after others. The caller is skip frames above, for execution traces.
+//
+//go:norace
+func (r *Result) WakeNext(skip int) {
+	if r.next == nil || mutant("unpark: turn is not passed on") {
+		return
+	}
+	race.Disable()
+	signalFirst(r.next, skip+1)
+	race.Enable()
+}
+
+// signalFirst ends the wait of the first of a list that has been taken off its
+// queue, and leaves the rest to it. Who waits in a group cannot take that on.
+//
+//go:norace
+func signalFirst(list *waiter, skip int) {
+	for w := list; w != nil; {
+		next, grouped := w.next, w.group() != nil
+		w.clear()
+		if !grouped {
+			w.next = next
+		}
+		w.signal(0, false, skip+2) // w is its owner's again
+		if !grouped {
+			return
+		}
+		w = next
+	}
 }
 
 // UnparkFilter shows the waiters of key to filter, oldest first, and wakes those
@@ -158,6 +215,21 @@ func (t *Table) UnparkFilter(key Key, filter func(ParkToken) FilterOp, callback 
 	signalAll(chosen, token, r.More, 1)
 	race.Enable()
 	return r
+}
+
+// takeAll takes the queue at *at, if there is one, out of its tree and returns its
+// waiters linked through next.
+//
+//go:norace
+func takeAll(at **waiter) (list *waiter) {
+	list = *at
+	if list != nil {
+		unlink(at)
+	}
+	for w := list; w != nil; w = w.next {
+		w.queued = false
+	}
+	return list
 }
 
 // appendTo adds w, which is not queued, to a list through next.

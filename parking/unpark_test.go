@@ -6,6 +6,48 @@ import (
 	"github.com/hqsync/hqsync/parking"
 )
 
+func TestUnparkInTurn_EachWakesTheNext(t *testing.T) {
+	var tab parking.Table
+	k := keys(t, 1)[0]
+	order := sleepers(&tab, k, 3)
+	if n := tab.UnparkInTurnFor(0, k); n != 3 || tab.Waiting(k) {
+		t.Fatalf("%d taken off, want 3; waiting: %v", n, tab.Waiting(k))
+	}
+	for i, s := range order {
+		for _, later := range order[i+1:] {
+			if !later.asleep() {
+				t.Fatal("woken before its turn")
+			}
+		}
+		r := s.wait(t)
+		if r.Outcome != parking.Unparked {
+			t.Fatalf("%+v", r)
+		}
+		r.WakeNext(0)
+	}
+	audit(t, &tab, 0)
+}
+
+// One whose beforeSleep panics does not return from Park: it passes its turn on.
+func TestUnparkInTurn_PanicPassesTheTurnOn(t *testing.T) {
+	var tab parking.Table
+	k := keys(t, 1)[0]
+	first := sleep(&tab, k, parking.Options{})
+	var last *sleeper
+	func() {
+		defer func() { recover() }()
+		tab.Park(k, nil, func() {
+			last = sleep(&tab, k, parking.Options{})
+			tab.UnparkInTurnFor(0, k)
+			r := first.wait(t)
+			r.WakeNext(0)
+			panic("unlock")
+		}, nil, &parking.Options{})
+	}()
+	last.wait(t)
+	audit(t, &tab, 0)
+}
+
 func TestUnparkOne_NobodyThere(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]

@@ -28,7 +28,7 @@ type waiter struct {
 	rare  *rare  // nil if there is nothing in it
 
 	// Guarded by the bucket lock while queued.
-	// All links are clear while it is not queued.
+	// All links are clear while it is not queued, but next of one that wakes others in turn.
 	next, prev *waiter    // neighbours in the queue; prev of the first is the last
 	child      [2]*waiter // in the first waiter only: first waiters of other queues of the bucket
 	charged    int64      // in the first waiter only: monotonic ns up to which UnparkResult.Delay has been told

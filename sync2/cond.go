@@ -10,6 +10,8 @@
 //	I3  A waiter that Broadcast has moved into the queue of L (morph.go) is woken
 //	    by an unlock of L. If its context ends there, it leaves that queue; nobody
 //	    misses the signal, since everybody else has been moved or woken too.
+//	I4  Where nobody is moved, those who have to lock the same Mutex are woken in turn, each by the one before it, once
+//	    that has locked it: before, they could but wait for it.
 //
 // In a synctest bubble nobody is moved: a waiter blocks durably in Wait, and
 // would go on to do so while it waits for L, whose holder may be outside.
@@ -90,6 +92,7 @@ func lockWoken(l Locker, r *parking.Result) {
 	default:
 		l.Lock()
 	}
+	r.WakeNext(2) // I4
 }
 
 // Signal wakes the goroutine that has waited on c the longest, if there is any.
@@ -103,17 +106,20 @@ func (c *Cond) Signal() {
 // for the caller to hold c.L.
 //
 // If c.L is a *Mutex or a *RWMutex, waiters that could not lock it yet are woken
-// one by one as it becomes free. c.L must not be replaced while they are waiting.
+// one by one as it becomes free, or as others have locked it. c.L must not be replaced while they are waiting.
 func (c *Cond) Broadcast() {
 	c.self.check()
 	key := keyOf(&c.self)
 	if !table().Waiting(key) {
 		return
 	}
-	if m := c.mutex(); m != nil && many() && !insideBubble() {
-		m.takeOver(key)
-	} else {
+	switch m := c.mutex(); {
+	case m == nil:
 		table().UnparkAllFor(1, key, nil) // wokenByCond
+	case many() && !insideBubble():
+		m.takeOver(key)
+	default:
+		table().UnparkInTurnFor(1, key) // I4
 	}
 }
 

@@ -67,6 +67,7 @@ func condProgram(newLocker func() Locker, scripts ...string) sim.Program {
 		}
 	}
 	return program(fmt.Sprint("cond ", scripts), func() {
+		simFew = false
 		c, ctx, s, tokens = NewCond(newLocker()), sim.NewContext(), section{}, 0
 		nameLocker(c.L)
 	}, step, func() error { return lockerAtRest(c.L) }, scripts)
@@ -75,7 +76,8 @@ func condProgram(newLocker func() Locker, scripts ...string) sim.Program {
 func newMutex() Locker   { return new(Mutex) }
 func newRWMutex() Locker { return new(RWMutex) }
 
-// onFew is the program where there are few processors: Broadcast moves nobody.
+// onFew is the program where there are few processors: Broadcast moves nobody,
+// and waiters wake one another in turn.
 func onFew(scripts ...string) sim.Program {
 	p := condProgram(func() Locker { simFew = true; return new(Mutex) }, scripts...)
 	p.Name += " few"
@@ -110,8 +112,12 @@ func TestModelCond(t *testing.T) {
 	}
 	cover(t, modes[1], condProgram(newMutex, "WL", "aL"), twoPs)
 	cover(t, modes[0], condProgram(newRWMutex, "WL", "aL"), twoPs)
-	cover(t, modes[0], onFew("WL", "aL"), twoPs)
-	cover(t, fenceMode, onFew("W", "W", "A"), twoPs)
+	for _, scripts := range [][]string{{"WL", "AL"}, {"WL", "aL"}, {"CL", "xA"}, {"Cx", "AL"}} {
+		cover(t, modes[0], onFew(scripts...), twoPs)
+	}
+	for _, scripts := range [][]string{{"W", "W", "A"}, {"W", "C", "ax"}, {"C", "W", "xa"}, {"W", "W", "aS", "W"}} {
+		cover(t, fenceMode, onFew(scripts...), twoPs)
+	}
 	for _, scripts := range [][]string{{"W", "W", "A"}, {"W", "W", "aL"}, {"W", "C", "SSx"}, {"W", "C", "Ax"}, {"W", "L", "W", "a"}, {"W", "AL", "C", "x"}} {
 		cover(t, fenceMode, condProgram(newMutex, scripts...), twoPs)
 	}
@@ -119,8 +125,9 @@ func TestModelCond(t *testing.T) {
 	cover(t, modes[0], condProgram(newRWMutex, "W", "W", "L", "a"), twoPs)
 }
 
-// The faults that are seeded in morph.go.
+// The faults that are seeded in morph.go, and in what it uses.
 var condMutants = []seeded{
+	{"unpark: turn is not passed on", modes[0], onFew("W", "W", "a"), sim.Exhaustive(2)},
 	{"cond: tag not set", modes[0], condProgram(newMutex, "W", "A"), sim.Exhaustive(2)},
 	{"cond: parked set before the waiters are counted", modes[0], condProgram(newMutex, "W", "L", "a"), sim.Exhaustive(2)},
 	{"cond: tag not validated", fenceMode, condProgram(newMutex, "W", "L", "a"), sim.Uniform(1)},

@@ -48,7 +48,7 @@ func (s *spin) patient(*Mutex) bool {
 func noteTaken(*Mutex) {}
 
 // Whether a run has few processors: readers of an RWMutex come and go in the word
-// then, whatever it says, and nobody is moved from a Cond to a Mutex.
+// then, whatever it says, and the waiters of a Broadcast wake in turn.
 var simFew = false
 
 func many() bool   { return !simFew }
