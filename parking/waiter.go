@@ -83,6 +83,13 @@ func pinWithRecord() *waiter {
 func (w *waiter) freePinned() {
 	p := pin() // by now it may be another
 	unpin()
+	w.freeOn(p)
+}
+
+// freeOn gives w to P number p, to which the caller is pinned, and unpins it.
+//
+//go:norace
+func (w *waiter) freeOn(p int) {
 	kept := putSpare(p, w)
 	unpin()
 	if !kept {
@@ -95,8 +102,7 @@ func (w *waiter) freePinned() {
 //go:norace
 func (w *waiter) free() {
 	w.rare = nil
-	pin()
-	w.freePinned()
+	w.freeOn(pin())
 }
 
 // fill makes w, which is about to be queued on key, say so. It starts the wait's
