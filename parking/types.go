@@ -94,7 +94,8 @@ type Options struct {
 	RaceEdge bool
 
 	// Untimed says that nobody asks for how long: the clock is not looked at, and
-	// Since and Delay are 0, as is what Waiters tells, until the waiter is moved to another key.
+	// Since and Delay are 0, as is what Waiters tells, until the waiter is moved to
+	// another key.
 	Untimed bool
 
 	Token    ParkToken

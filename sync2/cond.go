@@ -10,8 +10,9 @@
 //	I3  A waiter that Broadcast has moved into the queue of L (morph.go) is woken
 //	    by an unlock of L. If its context ends there, it leaves that queue; nobody
 //	    misses the signal, since everybody else has been moved or woken too.
-//	I4  Where nobody is moved, those who have to lock the same Mutex are woken in turn, each by the one before it, once
-//	    that has locked it: before, they could but wait for it.
+//	I4  Where nobody is moved, those who have to lock the same Mutex are woken in
+//	    turn, each by the one before it, once that has locked it: until then they
+//	    could but wait for it.
 //
 // In a synctest bubble nobody is moved: a waiter blocks durably in Wait, and
 // would go on to do so while it waits for L, whose holder may be outside.
@@ -106,7 +107,8 @@ func (c *Cond) Signal() {
 // for the caller to hold c.L.
 //
 // If c.L is a *Mutex or a *RWMutex, waiters that could not lock it yet are woken
-// one by one as it becomes free, or as others have locked it. c.L must not be replaced while they are waiting.
+// one by one as it becomes free, or as others have locked it. c.L must not be
+// replaced while they are waiting.
 func (c *Cond) Broadcast() {
 	c.self.check()
 	key := keyOf(&c.self)
