@@ -207,8 +207,9 @@ func TestDoBatch_MayWaitForACondition(t *testing.T) {
 			waited++
 		})
 	}
-	release := make(chan struct{})
+	release, released := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(released)
 		<-release
 		m.Lock()
 		ready = true
@@ -217,6 +218,7 @@ func TestDoBatch_MayWaitForACondition(t *testing.T) {
 	}()
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })
 	inBatch(t, &m, wait, wait)
+	<-released // other tests change what Broadcast reads
 	if waited < 2 {
 		t.Errorf("%d functions have run, want all", waited)
 	}
