@@ -5,7 +5,6 @@ package hq
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -13,7 +12,7 @@ import (
 // Programs for the detector in mode HQ: goroutines of one domain (R10).
 var (
 	oneDomain = crowd{name: "HQ, one domain", scripts: []string{"a", "a", "a"}, domains: []int{1, 1, 1}, begin: "HQ", tuning: eager,
-		options: sim.Options{Ticks: noTime}}
+		options: sim.Options{Ticks: noTime, Strategy: sim.Exhaustive(2)}}
 	oneDomainAbandons = crowd{name: "HQ, one domain, abandon", scripts: []string{"aa", "aa", "a"}, domains: []int{0, 0, 0}, begin: "HQ", tuning: eager,
 		options: sim.Options{Ticks: 4, Strategy: sim.Uniform(1)}}
 )
@@ -52,14 +51,8 @@ func (c crowd) countingVotes() (sim.Program, sim.Options) {
 func TestModelHQ_OneDomainVotesForModeQ(t *testing.T) {
 	defer backToReality()
 	for _, c := range []crowd{oneDomain, oneDomainAbandons} {
-		t.Run(c.name, func(t *testing.T) {
-			p, o := c.countingVotes()
-			o.Time = 5 * time.Second
-			if testing.Short() {
-				o.Time = time.Second
-			}
-			sim.Run(t, p, o)
-		})
+		p, o := c.countingVotes()
+		cover(t, c.name, p, o)
 	}
 }
 
@@ -67,4 +60,21 @@ func TestMutants_OneDomainVotesForModeQ(t *testing.T) {
 	defer backToReality()
 	p, o := oneDomain.countingVotes()
 	sim.RunFaults(t, []sim.Fault{{Mutant: "hq: a crossing counts before it is known who is next", Program: p, Options: o}})
+}
+
+// cover explores a program as far as sim.Cover asks for, and by its own strategy,
+// which finds its faults, if that is another.
+func cover(t *testing.T, name string, p sim.Program, o sim.Options) {
+	own := o.Strategy
+	if own != sim.Exhaustive(2) && own != sim.PCT(3, 1) {
+		o.Strategy = nil
+	}
+	t.Run(name, func(t *testing.T) { sim.Cover(t, p, o, testing.Short()) })
+	if own == o.Strategy || testing.Short() {
+		return
+	}
+	t.Run(name+", "+own.String(), func(t *testing.T) {
+		o.Strategy, o.Budget = own, 100_000
+		sim.Run(t, p, o)
+	})
 }

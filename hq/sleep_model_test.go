@@ -5,7 +5,6 @@ package hq
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/hqsync/hqsync/internal/sim"
 )
@@ -30,14 +29,8 @@ func hurried(c crowd) crowd {
 func TestModel_ImpatienceAndSleep(t *testing.T) {
 	defer backToReality()
 	for _, c := range []crowd{impatientLone, impatientMore, row, longRow, threeInRow, twoRows} {
-		t.Run(fmt.Sprintf("%s/%d", c.name, len(c.scripts)), func(t *testing.T) {
-			p, o := c.program()
-			o.Time = 5 * time.Second
-			if testing.Short() {
-				o.Time = time.Second
-			}
-			sim.Run(t, p, o)
-		})
+		p, o := c.program()
+		cover(t, fmt.Sprintf("%s/%d", c.name, len(c.scripts)), p, o)
 	}
 }
 
