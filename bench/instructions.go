@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/sync2"
 )
 
@@ -130,6 +131,9 @@ func (c count) String() string {
 func (c *instructionsCmd) Run(b *bench) error {
 	if err := b.without("instructions", "d", "samples", "procs", "json", "out"); err != nil {
 		return err
+	}
+	if race.Enabled {
+		return usagef("instructions: those of the race detector would be counted: build without -race")
 	}
 	pattern, err := regexp.Compile(b.Filter)
 	if err != nil {

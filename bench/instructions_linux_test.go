@@ -5,11 +5,19 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/hqsync/hqsync/internal/race"
 )
 
 // TestInstructions_CountsWhatIsKnown: package sync locks and unlocks by two locked instructions, and whatever sync2 does
-// for a reader takes one or two.
+// for a reader takes one or two. Under the race detector the command refuses.
 func TestInstructions_CountsWhatIsKnown(t *testing.T) {
+	if race.Enabled {
+		if status, _, stderr := start(t, "instructions"); status != exitUsage || !strings.Contains(stderr, "without -race") {
+			t.Errorf("under the race detector: status %d, stderr %q", status, stderr)
+		}
+		return
+	}
 	if testing.Short() {
 		t.Skip("-short: takes a minute on a busy machine")
 	}
