@@ -51,6 +51,7 @@ var variants = map[string][]variant{
 		{args: []string{"numasim", "spin"}, full: []string{"-quick"}, tags: "sim", ready: canBuild, lasts: time.Minute},
 		{args: []string{"numasim", "hash"}, tags: "sim", ready: canBuild, lasts: 10 * time.Second},
 	},
+	"spin": {{args: []string{"spin"}, ready: canPin}},
 	"service": {
 		{args: []string{"service", "kv"}, quick: []string{fewWorkers}, full: []string{fewest, "-d=500ms"}, ready: service.KV.Missing},
 		{args: []string{"service", "http"}, quick: []string{fewWorkers}, full: []string{fewest}, ready: service.HTTP.Missing},
@@ -171,6 +172,9 @@ others are reported all the same. Of the common flags -quick, -check, -samples, 
 
 func (c *allCmd) Run(b *bench) error {
 	if err := b.without("all", "filter", "procs", "d"); err != nil {
+		return err
+	}
+	if _, err := b.plan("all"); err != nil { // before what is missing here
 		return err
 	}
 	todo, err := sections(c.Without)

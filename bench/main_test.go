@@ -139,8 +139,8 @@ func leaves(t *testing.T) [][]string {
 	return found
 }
 
-// cannotRun matches what a command says that lacks a generator or a build tag here.
-var cannotRun = regexp.MustCompile(`is not installed|-tags sim`)
+// cannotRun matches what a command says that lacks a generator, a build tag or a runtime to pin to here.
+var cannotRun = regexp.MustCompile(`is not installed|-tags sim|cannot pin`)
 
 // TestEveryCommand_UselessRequest: a wrong flag, and an output directory that cannot be, where the command has one.
 func TestEveryCommand_UselessRequest(t *testing.T) {

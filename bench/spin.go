@@ -199,6 +199,14 @@ type spinRun struct {
 	stops  [2][]pauses            // times of stopping the world, by round, without and with spinning goroutines
 }
 
+// canPin returns an error if this build has nothing to compare.
+func canPin() error {
+	if !rt.Pinnable {
+		return errors.New("this build cannot pin goroutines, and its hq.Lock is a sync.Mutex")
+	}
+	return nil
+}
+
 func (c *spinCmd) Run(b *bench) error {
 	p, err := b.plan("spin")
 	if err != nil {
@@ -208,8 +216,8 @@ func (c *spinCmd) Run(b *bench) error {
 	if err != nil {
 		return err
 	}
-	if !rt.Pinnable {
-		return usagef("spin: this build cannot pin goroutines, and its hq.Lock is a sync.Mutex")
+	if err := canPin(); err != nil {
+		return usagef("spin: %w", err)
 	}
 	out, err := newOutput(b.Out, "spin", b.JSON)
 	if err != nil {
