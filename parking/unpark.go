@@ -10,8 +10,8 @@ import (
 //
 // callback, if not nil, runs once with key's bucket locked, whether or not a
 // waiter was found; its token is delivered to the waiter. It must not block,
-// allocate, call this package or panic. Without a callback, and with nobody
-// there, UnparkOne costs one load.
+// allocate, call this package or panic. The race detector takes no edge from what
+// it does. Without a callback, and with nobody there, UnparkOne costs one load.
 //
 //go:norace
 func (t *Table) UnparkOne(key Key, callback func(UnparkResult) UnparkToken) UnparkResult {

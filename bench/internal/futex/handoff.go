@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hqsync/hqsync/bench/internal/harness"
+	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/parking"
 )
 
@@ -41,6 +42,9 @@ func (l *HandOff) Lock() {
 func (l *HandOff) Unlock() {
 	if atomic.CompareAndSwapUint32(&l.word, held, free) {
 		return
+	}
+	if race.Enabled {
+		atomic.AddUint32(&l.word, 0) // the detector is blind to what a callback stores: this is the release
 	}
 	l.table.UnparkOne(l.key(), func(r parking.UnparkResult) parking.UnparkToken {
 		switch {
