@@ -35,8 +35,9 @@ func TestPark_StackFitsIntoTheFirst(t *testing.T) {
 		t.Skip("this build has frames of its own")
 	}
 	const goroutines = 2000
+	// The first rounds make the records, and with many Ps take them from one another's caches, which needs stack as well.
 	grown := goroutines
-	for range 3 { // a stack also grows if the system interrupts its goroutine at the wrong place: the least counts
+	for round := 0; round < 10 && grown > goroutines/100; round++ {
 		grown = min(grown, grownStacks(t, goroutines))
 	}
 	t.Logf("%d of %d stacks grew", grown, goroutines)
