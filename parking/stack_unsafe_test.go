@@ -37,7 +37,7 @@ func TestPark_StackFitsIntoTheFirst(t *testing.T) {
 	const goroutines = 2000
 	// The first rounds make the records, and with many Ps take them from one another's caches, which needs stack as well.
 	grown := goroutines
-	for round := 0; round < 10 && grown > goroutines/100; round++ {
+	for round := 0; round < 50 && grown > goroutines/40; round++ {
 		grown = min(grown, grownStacks(t, goroutines))
 	}
 	t.Logf("%d of %d stacks grew", grown, goroutines)
