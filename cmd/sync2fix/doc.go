@@ -65,7 +65,9 @@
 // After a rewrite, -undo restores each file byte for byte, with these exceptions:
 // the import sync "sync", which names what needs no name, comes back as "sync",
 // other curiosities such as import"sync" come back in their usual spelling, and
-// gofmt may have attached a /* */ comment among the imports to another of them.
+// gofmt may have attached a /* */ comment among the imports to another of them, and
+// a file that gofmt would have changed comes back as gofmt has it if its imports
+// happened to be in order by their new paths.
 //
 // # Limits
 //
