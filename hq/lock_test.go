@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hqsync/hqsync/internal/locktest"
 )
 
 // stress counts under l from n goroutines for a while. The plain counter is the
@@ -110,6 +112,7 @@ func TestManyLocks_SleepersShareStacks(t *testing.T) {
 }
 
 func TestTryLock(t *testing.T) {
+	locktest.KeepWorldRunning(t)
 	l := new(Lock)
 	if !l.TryLock() {
 		t.Fatal("TryLock of a free lock failed")

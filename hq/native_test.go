@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hqsync/hqsync/internal/locktest"
 	"github.com/hqsync/hqsync/internal/numatest"
 )
 
@@ -221,12 +222,12 @@ func TestNoNodeLeft_StillLocks(t *testing.T) {
 	checkQuiet(t, l)
 }
 
-// A goroutine that finds its lock held for long gives its P away.
 // Who waits alone asks the others to keep out, as the head of a queue does: else
 // the owner, which has the word's cache line, could take it again for ever.
 func TestLoneWaiter_LosesItsPatience(t *testing.T) {
 	tune(t, func(u *Tunables) { u.Budget = time.Second })
 	withProcs(t, 2)
+	locktest.KeepWorldRunning(t)
 	l := new(Lock)
 	l.Lock()
 	done := make(chan struct{})
@@ -250,6 +251,7 @@ func TestLoneWaiter_LosesItsPatience(t *testing.T) {
 	checkWord(t, "at rest", l, 0)
 }
 
+// A goroutine that finds its lock held for long gives its P away.
 func TestSpinBudget_PinnedWaitEnds(t *testing.T) {
 	l := new(Lock)
 	l.word.Store(locked)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hqsync/hqsync/internal/locktest"
 	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/parking"
 )
@@ -233,6 +234,7 @@ func TestBucketHeld_OthersGoOn(t *testing.T) {
 		done <- true
 	}()
 	time.Sleep(time.Millisecond)
+	locktest.KeepWorldRunning(t)
 	unlock := tab.LockBucket(ks[0])
 	finished := false
 	for end := time.Now().Add(patience); !finished && time.Now().Before(end); {
