@@ -65,9 +65,10 @@ func (s spot) find(key Key, space uint32) **waiter {
 }
 
 // crowdLimit is the depth in a bucket's tree from which on a table of few buckets
-// grows. In a table of very many the deepest of the trees is deeper by chance:
-// hence the number of bits of the bucket's index.
-func crowdLimit(h *hash) int { return 3 + int(64-h.shift)/8 }
+// grows. Of very many trees the deepest is deeper by chance: hence the number of
+// bits of the bucket's index. A table larger than it must be costs a waker the
+// cache line of its bucket.
+func crowdLimit(h *hash) int { return 3 + int(64-h.shift)/4 }
 
 // crowded reports whether a queue that is not there yet would be crowdLimit deep.
 //

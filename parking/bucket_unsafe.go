@@ -25,10 +25,11 @@ func newBuckets(n int) []bucket {
 	return unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), n)
 }
 
-// addr returns where what is used of b begins.
+// line returns the cache line of b, which it does not touch: to take the address of
+// a field would, since a field of nothing has none.
 //
 //go:norace
-func (b *bucket) addr() unsafe.Pointer { return unsafe.Pointer(&b.bucketFields) }
+func (b *bucket) line() unsafe.Pointer { return unsafe.Pointer(b) }
 
 // AddrOf returns the address of a word as a number, for a Key. The caller keeps
 // the word alive while it is parked on.

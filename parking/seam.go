@@ -45,7 +45,7 @@ func yield()          { rt.Yield() }
 func prefetch(w *waiter) { asm.PrefetchW(w.parker.Sleeper()) }
 
 //go:norace
-func prefetchBucket(b *bucket) { asm.PrefetchW(b.addr()) }
+func prefetchBucket(b *bucket) { asm.PrefetchW(b.line()) }
 
 const (
 	spinTries    = 200
