@@ -9,7 +9,7 @@ import (
 )
 
 // RecordBytes is what the records that are made at a time take together.
-const RecordBytes = recordBatch * unsafe.Sizeof(waiter{})
+const RecordBytes = magazineSize * unsafe.Sizeof(waiter{})
 
 // Mix is the hash function of a table with the given multiplier.
 func Mix(addr uintptr, mult uint64) uint64 { return mix(addr, mult) }
@@ -163,7 +163,8 @@ type Record struct {
 }
 
 func NewRecord(t *Table, key Key) *Record {
-	w := getWaiter()
+	w := pinWithRecord()
+	unpin()
 	return &Record{w, t.fill(w, key, &Options{})}
 }
 

@@ -64,19 +64,6 @@ func afterFunc(d time.Duration, f func()) (stop func() bool) { return time.After
 
 func afterCancel(ctx context.Context, f func()) (stop func() bool) { return context.AfterFunc(ctx, f) }
 
-// waiters has the records that are not in use and are no P's spare one.
-var waiters sync.Pool
-
-func getWaiter() *waiter {
-	if w, ok := waiters.Get().(*waiter); ok {
-		return w
-	}
-	makeSpares()
-	return newWaiters()
-}
-
-func putWaiter(w *waiter) { waiters.Put(w) }
-
 func multiplier(number uint32) uint64                { return randomMultiplier(number) }
 func ordered(n int) (slots int, custom bool, m mode) { return orderedByEnvironment(n) }
 func thisMachine() *machine                          { return realMachine() }

@@ -126,29 +126,33 @@ var (
 	quarantine sim.Quarantine[waiter]
 )
 
-func getWaiter() *waiter {
+func takeRecord(int) *waiter { return nil }
+
+func fetchRecord() (w *waiter) {
 	if sim.Running() {
-		return quarantine.Get()
+		w = quarantine.Get()
+	} else if w, _ = waiters.Get().(*waiter); w == nil {
+		w = new(waiter)
 	}
-	if w, ok := waiters.Get().(*waiter); ok {
-		return w
-	}
-	return newWaiters()
+	pin()
+	return w
 }
 
-func putWaiter(w *waiter) {
+// A magazine of this build has one record or none.
+type magazine struct{ top *waiter }
+
+func putRecord(_ int, w *waiter) magazine { return magazine{w} }
+
+func (m magazine) deposit() {
 	if sim.Running() {
-		simFreed(w)
-		quarantine.Put(w)
+		simFreed(m.top)
+		quarantine.Put(m.top)
 	} else {
-		waiters.Put(w)
+		waiters.Put(m.top)
 	}
 }
 
 func storePlain(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
-
-func takeSpare(int) *waiter      { return nil }
-func putSpare(int, *waiter) bool { return false }
 
 func multiplier(number uint32) uint64 {
 	if sim.Exploring() {

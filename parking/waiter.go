@@ -48,33 +48,18 @@ type rare struct {
 	stack *trace // where it waits, or nil if the table does not record that
 }
 
-// recordBatch records of 112 bytes fill an allocation of 8 KiB.
-const recordBatch = 73
-
-// newWaiters makes some records and returns one. The others go to the cache:
-// allocating takes more stack than a goroutine that is about to sleep has left of
-// its first 2 KiB, and doubles it, so it shall be rare.
-//
-//go:noinline
-func newWaiters() *waiter {
-	batch := new([recordBatch]waiter)
-	for i := range batch[1:] {
-		putWaiter(&batch[i+1])
-	}
-	return &batch[0]
-}
+// magazineSize records of 112 bytes fill an allocation of 8 KiB.
+const magazineSize = 73
 
 // pinWithRecord returns with the caller pinned and a record.
 //
 //go:norace
 func pinWithRecord() *waiter {
-	if w := takeSpare(pin()); w != nil {
+	if w := takeRecord(pin()); w != nil {
 		return w
 	}
 	unpin()
-	w := getWaiter()
-	pin()
-	return w
+	return fetchRecord()
 }
 
 // freePinned undoes pinWithRecord.
@@ -90,11 +75,9 @@ func (w *waiter) freePinned() {
 //
 //go:norace
 func (w *waiter) freeOn(p int) {
-	kept := putSpare(p, w)
+	spilled := putRecord(p, w)
 	unpin()
-	if !kept {
-		putWaiter(w)
-	}
+	spilled.deposit()
 }
 
 // free gives back a record that nobody else knows any more.
