@@ -1,11 +1,13 @@
 package asm_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/hqsync/hqsync/asm"
+	"github.com/hqsync/hqsync/internal/locktest"
 )
 
 // onEachBody runs a contract on every implementation in this binary.
@@ -84,8 +86,10 @@ func TestContractWaitWhileEqual32(t *testing.T) {
 }
 
 // With the largest bound the wait lasts minutes: it returns in time only if it
-// sees the change.
+// sees the change. Meanwhile its P does nothing else, and stops for no collection.
 func TestContractWaitWhileEqual32SeesChange(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	locktest.KeepWorldRunning(t)
 	onEachBody(t, func(t *testing.T, body asm.Body) {
 		word := new(uint32)
 		body.StoreRelease32(word, old32)

@@ -3,12 +3,14 @@
 package candidate_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/asm/internal/candidate"
 	"github.com/hqsync/hqsync/asm/internal/x86"
+	"github.com/hqsync/hqsync/internal/locktest"
 )
 
 func TestStoreRelease(t *testing.T) {
@@ -57,7 +59,10 @@ var waits = []struct {
 	}},
 }
 
+// A wait keeps its P, and stops for no collection: another has to end it.
 func TestWaits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	locktest.KeepWorldRunning(t)
 	for _, w := range waits {
 		t.Run(w.name, func(t *testing.T) {
 			if !w.supported() {
