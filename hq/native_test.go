@@ -251,17 +251,14 @@ func TestLoneWaiter_LosesItsPatience(t *testing.T) {
 	checkWord(t, "at rest", l, 0)
 }
 
-// A goroutine that finds its lock held for long gives its P away.
+// A goroutine that finds its lock held for long gives its P away. The shortest of
+// several waits counts: a thread that is off its CPU sees the end of its budget later.
 func TestSpinBudget_PinnedWaitEnds(t *testing.T) {
 	l := new(Lock)
 	l.word.Store(locked)
-	pin()
-	begin := time.Now()
-	got := l.spin(nanotime(), true)
-	spent := time.Since(begin)
-	unpin()
-	if got {
-		t.Fatal("took a held lock")
+	spent := pinnedWait(t, l)
+	for range 20 {
+		spent = min(spent, pinnedWait(t, l))
 	}
 	if spent < defaults.Budget || spent > 100*defaults.Budget && !numatest.Emulated() {
 		t.Errorf("a pinned wait lasted %v, the budget is %v", spent, defaults.Budget)
@@ -274,6 +271,20 @@ func TestSpinBudget_PinnedWaitEnds(t *testing.T) {
 	l.UnlockPinned()
 	<-done
 	checkQuiet(t, l)
+}
+
+// pinnedWait returns how long a pinned wait for l, which is held, lasts.
+func pinnedWait(t *testing.T, l *Lock) time.Duration {
+	t.Helper()
+	pin()
+	begin := time.Now()
+	got := l.spin(nanotime(), true)
+	spent := time.Since(begin)
+	unpin()
+	if got {
+		t.Fatal("took a held lock")
+	}
+	return spent
 }
 
 func TestLockDoesNotAllocate(t *testing.T) {
