@@ -61,11 +61,11 @@ func TestWaiters_TellsOfEachOne(t *testing.T) {
 	go func() { stranger <- beside.Wait(parking.WordOf(word), 0, parking.AllBits, 0, parking.Limit{}) }()
 	own := make(chan error)
 	go func() { own <- tab.Wait(parking.WordOf(word), 0, parking.AllBits, 0, parking.Limit{}) }()
-	count := func() (n int) {
+	count := func(tab *parking.Table) (n int) {
 		tab.Waiters(func(parking.WaiterInfo) bool { n++; return true })
 		return n
 	}
-	eventually(t, "all are there", func() bool { return count() == len(ks)+1 })
+	eventually(t, "all are there", func() bool { return count(&tab) == len(ks)+1 && count(&beside) == 1 })
 	time.Sleep(time.Millisecond)
 
 	seen := map[parking.Key]bool{}
