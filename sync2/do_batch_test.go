@@ -66,19 +66,20 @@ func (m *Mutex) doAsking(f func()) {
 
 // inBatch lets the calls, each of which does m.doAsking once, run on goroutines of their own while m is held, until all their
 // requests wait; then it leaves m to a batch, and returns when all goroutines have ended. Goroutines that have no CPU in
-// time lock m by themselves; inBatch then tries again.
+// time lock m by themselves; inBatch then tries again, and waits for longer.
 func inBatch(t *testing.T, m *Mutex, calls ...func()) {
 	t.Helper()
 	eagerly(t, len(calls))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 + len(calls)))
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	wait, longest := 20*time.Millisecond, 500*time.Millisecond // well below a request's patience
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); wait = min(2*wait, longest) {
 		var all sync.WaitGroup
 		asked := false
 		m.Do(func() {
 			for _, call := range calls {
 				all.Go(call)
 			}
-			for begin := time.Now(); !asked && time.Since(begin) < 20*time.Millisecond; {
+			for begin := time.Now(); !asked && time.Since(begin) < wait; {
 				asked = asksFor(m).requests() == len(calls)
 				runtime.Gosched()
 			}
