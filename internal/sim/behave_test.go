@@ -524,7 +524,7 @@ func TestThread_PanicGoexitAndRecover(t *testing.T) {
 	p.Threads[0] = func() { defer x.Add(1); x.Add(1); runtime.Goexit() }
 	p.Outcome = func() string { return fmt.Sprint(x.Load()) }
 	wantOutcomes(t, p, sim.Options{}, "3")
-	for deadline := time.Now().Add(time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 		}
