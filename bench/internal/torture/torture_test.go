@@ -39,38 +39,39 @@ func run(t *testing.T, c Config) (Report, string, string, error) {
 	return r, log.String(), dump.String(), err
 }
 
-// TestSoundLocks_Pass repeats a short run until each disturbance has struck in one: on a busy machine some are late.
+// TestSoundLocks_Pass repeats a short run until each disturbance has struck in one, and somebody has given up on each kind
+// of lock: on a busy machine some are late.
 func TestSoundLocks_Pass(t *testing.T) {
 	for name, disturbed := range map[string][]string{
 		"sync2": {"procs", "gc", "slots", "rest"},
 		"sync":  {"procs", "gc", "rest"},
 	} {
 		procs := runtime.GOMAXPROCS(0)
-		struck, gaveUp := map[string]bool{}, map[string]bool{}
-		missing := disturbed
+		seen := map[string]bool{}
+		missing := append([]string{"mutex", "rwmutex write", "rwmutex read"}, disturbed...)
 		for attempt := 0; attempt < 10 && len(missing) > 0; attempt++ {
 			r, log, dump, err := run(t, Config{Locks: name, Duration: 2 * time.Second, Stats: 200 * time.Millisecond, Members: 4, Without: []string{"stop"}})
 			if err != nil {
 				t.Fatalf("%s: %v\n%s%s", name, err, log, dump)
 			}
 			for what := range r.Struck {
-				struck[what] = true
+				seen[what] = true
 			}
 			for _, k := range r.Kinds {
-				if gaveUp[k.Name] = gaveUp[k.Name] || k.GaveUp > 0; k.Total == 0 {
+				if seen[k.Name] = seen[k.Name] || k.GaveUp > 0; k.Total == 0 {
 					t.Errorf("%s: %s made no acquisitions\n%s", name, k.Name, log)
 				}
 			}
 			if len(r.Course) == 0 || !strings.Contains(log, "mutex ") {
 				t.Errorf("%s: no statistics", name)
 			}
-			missing = slices.DeleteFunc(slices.Clone(disturbed), func(what string) bool { return struck[what] })
+			missing = slices.DeleteFunc(missing, func(what string) bool { return seen[what] })
 		}
-		if len(missing) > 0 || !gaveUp["mutex"] || !gaveUp["rwmutex write"] || !gaveUp["rwmutex read"] {
-			t.Errorf("%s: %v never struck, gave up: %v", name, missing, gaveUp)
+		if len(missing) > 0 {
+			t.Errorf("%s: %v never struck or gave up", name, missing)
 		}
-		if struck["slots"] != (name == "sync2") {
-			t.Errorf("%s: slots struck: %v", name, struck["slots"])
+		if seen["slots"] != (name == "sync2") {
+			t.Errorf("%s: slots struck: %v", name, seen["slots"])
 		}
 		if now := runtime.GOMAXPROCS(0); now != procs {
 			t.Errorf("%s: GOMAXPROCS is %d afterwards, was %d", name, now, procs)
@@ -79,14 +80,17 @@ func TestSoundLocks_Pass(t *testing.T) {
 }
 
 func TestBrokenLocks_Fail(t *testing.T) {
-	for name, want := range map[string]string{"busted": "exclusion: ", "forgetful": "progress: "} {
+	for name, reasons := range map[string][]string{
+		"busted":    {"exclusion: ", "conservation: "}, // two owners, or what comes of them
+		"forgetful": {"progress: "},
+	} {
 		if name == "busted" && race.Enabled {
 			continue // the race detector finds the two owners, and fails the test for it
 		}
 		begin := time.Now()
 		_, log, dump, err := run(t, Config{Locks: name, Duration: time.Minute, Patience: 3 * time.Second, Without: []string{"stop"}})
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %q\n%s", name, err, want, log)
+		if !slices.ContainsFunc(reasons, func(reason string) bool { return err != nil && strings.HasPrefix(err.Error(), reason) }) {
+			t.Errorf("%s: %v, want one of %q\n%s", name, err, reasons, log)
 		}
 		t.Logf("%s failed after %v: %v", name, time.Since(begin).Round(time.Millisecond), err)
 		if name == "forgetful" && (!strings.Contains(dump, "goroutine profile") || !strings.Contains(dump, "locktest.(*Model)")) {
