@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/hqsync/hqsync/bench/internal/futex"
 	"github.com/hqsync/hqsync/bench/internal/harness"
 	"github.com/hqsync/hqsync/bench/internal/result"
+	"github.com/hqsync/hqsync/internal/locktest"
 	"github.com/hqsync/hqsync/internal/lookup"
 	"github.com/hqsync/hqsync/internal/race"
 )
@@ -118,6 +120,8 @@ func TestFutexes_AgreeWithTheKernel(t *testing.T) {
 
 // TestRefuse_NoticesAWaitThatSleeps: the hash commands would measure nothing if their waits were not refused.
 func TestRefuse_NoticesAWaitThatSleeps(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	locktest.KeepWorldRunning(t)
 	for name, maker := range everyFutex() {
 		t.Run(name, func(t *testing.T) {
 			f := mustMake(maker)
@@ -125,7 +129,7 @@ func TestRefuse_NoticesAWaitThatSleeps(t *testing.T) {
 			done := make(chan error)
 			go func() { done <- f.Refuse(words) }()
 			if maker == (futex.Kernel{}) || maker == (futex.Kernel{Shared: true}) {
-				time.Sleep(10 * time.Millisecond) // its thread sleeps, and Go does not know
+				time.Sleep(10 * time.Millisecond) // its thread sleeps, and Go does not know: its P stops for nobody
 			}
 			for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 				f.Wake(&words[1], 1)
