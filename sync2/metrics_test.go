@@ -60,6 +60,9 @@ func printMutexWait(hold, release, lock, unlock func()) {
 	for range metricWaiters {
 		all = append(all, locktest.Start(func() { lock(); unlock() }))
 	}
+	if err := locktest.WaitAllAsleep(all, 30*time.Second); err != nil {
+		panic(err)
+	}
 	time.Sleep(metricHold)
 	release()
 	for _, s := range all {

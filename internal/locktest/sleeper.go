@@ -71,6 +71,28 @@ func (s *Sleeper) WaitAsleep(patience time.Duration) error {
 	}
 }
 
+// WaitAllAsleep is WaitAsleep for many goroutines, of which none may end: one dump tells about all of them.
+func WaitAllAsleep(all []*Sleeper, patience time.Duration) error {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		blocked := map[uint64]bool{}
+		for _, g := range Goroutines() {
+			blocked[g.ID] = Blocked(g.Reason)
+		}
+		awake := 0
+		for _, s := range all {
+			if !blocked[s.id] {
+				awake++
+			}
+		}
+		switch {
+		case awake == 0:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("%d of %d goroutines are not asleep after %v", awake, len(all), patience)
+		}
+	}
+}
+
 // WaitEnded fails if the goroutine is still there after the given time.
 func (s *Sleeper) WaitEnded(patience time.Duration) error {
 	select {
