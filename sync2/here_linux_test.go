@@ -3,11 +3,13 @@
 package sync2
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hqsync/hqsync/internal/numatest"
+	"github.com/hqsync/hqsync/internal/rt"
 	"github.com/hqsync/hqsync/parking"
 	"github.com/hqsync/hqsync/topology"
 )
@@ -75,6 +77,7 @@ func TestFirstTagOfAProcess_IsNodeZero(t *testing.T) {
 	if n := topology.Ready().NUMANodes().Len(); n != 1 {
 		t.Fatalf("the machine has been read before anybody parked: %d nodes", n)
 	}
+	runtime.GOMAXPROCS(4) // Ps stand for CPUs, but in the portable build
 	tags := map[uint32]bool{}
 	contend := func() uint32 {
 		var m Mutex
@@ -104,7 +107,7 @@ func TestFirstTagOfAProcess_IsNodeZero(t *testing.T) {
 			t.Errorf("tag %d on a machine of 4 nodes", tag)
 		}
 	}
-	if len(tags) < 2 {
-		t.Errorf("all tags are %v, although several Ps, which stand for CPUs here, were in use", tags)
+	if len(tags) < 2 && (rt.Pinnable || runtime.NumCPU() > 1) {
+		t.Errorf("all tags are %v, although several Ps, or CPUs, were in use", tags)
 	}
 }
