@@ -246,7 +246,7 @@ func TestMemoryModelLitmus(t *testing.T) {
 // TestLitmusHarnessSeesAReordering: without any primitive the forbidden outcome of the store-buffering test turns up, so
 // the harness makes goroutines overlap closely enough.
 func TestLitmusHarnessSeesAReordering(t *testing.T) {
-	if runtime.GOMAXPROCS(0) < 2 || emulated() {
+	if runtime.GOMAXPROCS(0) < 2 || runtime.NumCPU() < 2 || emulated() {
 		t.Skip("needs two CPUs that run at the same time, and not an emulator's")
 	}
 	bare := litmus{prepare: func(subject) (first, second func(a *arena) int) {
