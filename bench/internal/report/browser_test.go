@@ -136,12 +136,12 @@ type pageLayout struct {
 
 // TestBrowser looks at a report as readers do: in a wide and a narrow window, light and dark, without a network.
 func TestBrowser(t *testing.T) {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser(t)), chromedp.NoSandbox)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.WSURLReadTimeout(2*time.Minute))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	tab, closeTab := chromedp.NewContext(allocator)
 	defer closeTab()
-	tab, cancel := context.WithTimeout(tab, 3*time.Minute)
+	tab, cancel := context.WithTimeout(tab, 5*time.Minute)
 	defer cancel()
 	var heard complaints
 	if err := chromedp.Listen(tab, heard.listen); err != nil {
