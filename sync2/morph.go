@@ -82,7 +82,7 @@ func (m *Mutex) lockWoken(r *parking.Result) {
 	if c.since == 0 { // woken by takeOver, ahead of those whom it moved
 		c.since = nanotime()
 	}
-	c.duty = r.More && !c.awake && !mutant("cond: woken waiter forgets its duty")
+	c.duty = r.More && r.Token != handedOff && !mutant("cond: woken waiter forgets its duty")
 	if r.Token == handedOff {
 		m.settle(&c)
 	} else {

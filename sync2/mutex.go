@@ -58,7 +58,8 @@
 //	                                            leaves the store buffer before T4 or T10, which come later from the same
 //	                                            owner. It may wipe awake, and never sets it.
 //	tag T3  awake 0 -> 1     CAS    wake        after T6, for the waiter about to be woken
-//	tag T8  awake 1 -> 0     and    rest, wake  its holder, who then looks; or under the bucket lock, with nobody queued
+//	tag T8  awake 1 -> 0     and    rest, wake  its holder, who then looks if it owes no wake-up anyway; or under the bucket
+//	                                            lock, with nobody queued
 //
 // # Invariants
 //
@@ -73,10 +74,10 @@
 //
 // # Duty to wake
 //
-// Who takes the parked bit away (T6) wakes a waiter, who is then awake: he will
-// look, and if somebody is queued owes a wake-up. So does a waiter whom wakeRaced
-// woke while others stayed queued (Result.More), and a setter that found somebody
-// queued when it looked. They pay by setting parked when they acquire (T2, T15),
+// Who takes the parked bit away (T6) wakes a waiter, who is then awake: he owes a
+// wake-up if others stayed queued (Result.More), else he will look, and owes one if
+// somebody has queued. So does a waiter whom wakeRaced woke while others stayed
+// queued, and a setter that found somebody queued when it looked. They pay by setting parked when they acquire (T2, T15),
 // announce (T5) or give up (T9); in the last case, if they find the mutex free, by
 // waking somebody themselves.
 //
@@ -274,24 +275,30 @@ func (c *contender) pay(s uint32) uint32 {
 	return s
 }
 
-// rest clears awake if c holds it, and reports whether somebody is queued for
-// whom c then must set parked, if it has not done so anyway.
-func (m *Mutex) rest(c *contender) bool {
+// rest clears awake if c holds it. It returns the node of the tag, or 0 if c did
+// not hold it.
+func (m *Mutex) rest(c *contender) (node uint32) {
 	if !c.awake {
-		return false
+		return 0
 	}
 	c.awake = false
 	if mutant("mutex: awake stays") {
-		return false
+		return 0
 	}
-	node := m.tag.And(^uint32(tagAwake)) & tagNode // T8
-	return node != 0 && table().Waiting(m.key(node)) && !mutant("mutex: awake does not look")
+	return m.tag.And(^uint32(tagAwake)) & tagNode // T8
+}
+
+// look is rest, and reports whether somebody is queued for whom c then must set
+// parked, unless it has a duty to do so anyway.
+func (m *Mutex) look(c *contender) bool {
+	node := m.rest(c)
+	return node != 0 && !c.duty && table().Waiting(m.key(node)) && !mutant("mutex: awake does not look")
 }
 
 // settle ends what c owes and holds now that it owns m, but for what T2 has paid.
 func (m *Mutex) settle(c *contender) {
 	noteTaken(m)
-	if m.rest(c) {
+	if m.look(c) {
 		m.state.Or(mutexParked) // T15
 	}
 }
@@ -413,11 +420,11 @@ func (m *Mutex) park(c *contender, node uint32, l *limit) parkOutcome {
 		return retry // the duty, if any, is still ours
 	case parking.Unparked:
 		c.awake, c.spin, c.since = r.Token != wokenPlain, spin{}, r.Since
+		c.duty = r.More && r.Token != handedOff // T7 pays nothing: who has been handed m will look
 		if r.Token == handedOff {
 			m.settle(c)
 			return acquired
 		}
-		c.duty = r.More && !c.awake // who is awake will look
 		return retry
 	}
 	c.duty = false // queued waiters owe nothing, and hold nothing
@@ -435,7 +442,7 @@ func (m *Mutex) mayQueue(node uint32) bool {
 
 // giveUp pays what c owes without acquiring.
 func (m *Mutex) giveUp(c *contender) {
-	if m.rest(c) {
+	if m.look(c) {
 		c.duty = true
 	}
 	for {
