@@ -102,7 +102,8 @@ func (s *askSlot) requests() (n int) {
 	return n
 }
 
-// atRest fails the test if a request or the lock has been left behind.
+// atRest fails the test if a request or the lock has been left behind. A batch unlocks after those whose functions it has
+// run may have gone on: the test waits for that.
 func atRest(t *testing.T, m *Mutex) {
 	t.Helper()
 	slot := asksFor(m)
@@ -114,7 +115,7 @@ func atRest(t *testing.T, m *Mutex) {
 			t.Errorf("a request in cell %d at rest", i)
 		}
 	}
-	if !m.TryLock() {
+	if !m.TryLockFor(30 * time.Second) {
 		t.Error("still locked")
 	}
 }
