@@ -414,20 +414,23 @@ func appendSamples(rows, more []result.Row) []result.Row {
 }
 
 // TestControl_AgainstItself measures package sync against itself: if the harness favoured whoever comes first, or its
-// intervals were too narrow, no comparison it makes could be believed. What has a chance of one in a hundred may happen
-// once.
+// intervals were too narrow, no comparison it makes could be believed. One of several attempts has to pass: each interval
+// misses the truth in one case of twenty, so that of eleven cells two or more do by chance in one attempt of ten, and more
+// often where other processes disturb all cells of a round alike. A fault of the harness shows in every attempt.
 func TestControl_AgainstItself(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: measures for several seconds")
 	}
 	spec := controlCells(t)
-	first := control(t, spec)
-	if first == "" {
-		return
+	var faults []string
+	for range 4 {
+		fault := control(t, spec)
+		if fault == "" {
+			return
+		}
+		faults = append(faults, fault)
 	}
-	if second := control(t, spec); second != "" {
-		t.Errorf("%s; and again: %s", first, second)
-	}
+	t.Errorf("in each of %d attempts: %q", len(faults), faults)
 }
 
 // TestControl_NoticesABias: the same check fails when one of the two has more to do. Eight times as much, to stand out on
