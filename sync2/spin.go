@@ -117,14 +117,16 @@ var processors, processorsRead atomicUint64
 var manyFrom uint64 = 4
 
 // many reports whether there are so many.
-func many() bool { return parallel() && processors.Load() >= manyFrom }
+func many() bool { return processorsNow() >= manyFrom }
 
 // parallel reports whether the owner of a mutex may be running while a contender
 // looks at it.
-func parallel() bool {
+func parallel() bool { return processorsNow() > 1 }
+
+func processorsNow() uint64 {
 	if now := asm.Ticks(); now-processorsRead.Load() > 10_000*asm.TicksPerMicrosecond() {
 		processorsRead.Store(now)
 		processors.Store(uint64(min(runtime.GOMAXPROCS(0), runtime.NumCPU())))
 	}
-	return processors.Load() > 1
+	return processors.Load()
 }
