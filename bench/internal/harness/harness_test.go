@@ -107,24 +107,32 @@ func TestRunN_DoesWhatIsAsked(t *testing.T) {
 }
 
 // TestTurn_EndsLongBeforeTheSchedulers: a worker that never blocks gives way many times within the 10 ms after which the
-// scheduler would force it.
+// scheduler would force it. The best of several rounds counts: a busy machine takes the CPU away.
 func TestTurn_EndsLongBeforeTheSchedulers(t *testing.T) {
-	w := new(Rig).cleanWaits(1, 10*time.Microsecond)[0]
 	turns := 0
-	before := w.since
-	for start := time.Now(); time.Since(start) < 200*time.Millisecond; {
-		if now := w.Turn(); w.since == now && w.since != before {
-			turns++
-			before = w.since
-		}
+	for round := 0; round < 5 && turns < 100; round++ {
+		turns = max(turns, turnsWithin(200*time.Millisecond))
 	}
-	// 20000 on an idle machine, 20 if only the scheduler ended them; a busy machine takes the CPU away.
+	// 20000 on an idle machine, 20 if only the scheduler ended them.
 	if turns < 100 {
 		t.Errorf("%d turns ended within 200 ms, want about 20000", turns)
 	}
 	if w := new(Rig).cleanWaits(1, 0)[0]; w.Turn() < 0 || w.turn < int64(time.Hour) {
 		t.Errorf("a turn of 0 lasts %d ns, want for ever", w.turn)
 	}
+}
+
+// turnsWithin counts the turns of 10 us that end in the time.
+func turnsWithin(d time.Duration) (turns int) {
+	w := new(Rig).cleanWaits(1, 10*time.Microsecond)[0]
+	before := w.since
+	for start := time.Now(); time.Since(start) < d; {
+		if now := w.Turn(); w.since == now && w.since != before {
+			turns++
+			before = w.since
+		}
+	}
+	return turns
 }
 
 func TestSteps_DependOnEachOther(t *testing.T) {
