@@ -10,6 +10,7 @@ import (
 
 	"github.com/hqsync/hqsync/bench/internal/result"
 	"github.com/hqsync/hqsync/bench/internal/stats"
+	"github.com/hqsync/hqsync/hq"
 	"github.com/hqsync/hqsync/internal/locks"
 	"github.com/hqsync/hqsync/internal/rt"
 )
@@ -48,6 +49,9 @@ func TestSpin_EveryLockInEveryScene(t *testing.T) {
 				t.Errorf("%s: %d cells in %d columns: %q", sheet.Name, len(row), len(sheet.Columns), row)
 			}
 		}
+	}
+	if budget := hq.CurrentTunables().Budget; r.bare < budget {
+		t.Errorf("the longest wait for nothing took %v, less than its budget of %v", r.bare, budget)
 	}
 	if without, with := pooled(r.stops[0]), pooled(r.stops[1]); without.total == 0 || with.total == 0 {
 		t.Error("the world was never stopped")
@@ -94,6 +98,9 @@ func TestSpin_Verdicts(t *testing.T) {
 		{spinTarget{value: e, bound: 1.15, atLeast: true}, result.Noise},
 		{spinTarget{value: e, bound: 1.3, atLeast: true}, result.Missed},
 		{spinTarget{value: stats.Estimate{Median: 41, N: 1}, bound: 40}, result.Missed},
+		{spinTarget{value: stats.Estimate{Median: 60, N: 1}, bound: 40, bare: 50}, result.Noise},
+		{spinTarget{value: stats.Estimate{Median: 60, N: 1}, bound: 40, bare: 31}, result.Missed},
+		{spinTarget{value: stats.Estimate{Median: 39, N: 1}, bound: 40, bare: 50}, result.Met},
 		{spinTarget{value: e}, ""},
 	} {
 		if got := c.target.verdict(); got != c.want {
