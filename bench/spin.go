@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/metrics"
@@ -282,7 +283,7 @@ func (c *spinCmd) names() ([]string, error) {
 
 // cost is the time that it is planned to take, without the end of samples in which threads wait for each other.
 func (r *spinRun) cost() time.Duration {
-	samples := r.plan.rounds * (len(r.pairs) + stopSlices*len(r.stops) + 1)
+	samples := r.plan.rounds * (len(r.pairs) + stopSamples*len(r.stops) + 1)
 	for round := range r.plan.rounds {
 		for _, name := range r.names {
 			for i := range r.scenes {
@@ -411,18 +412,21 @@ func pairsJob(workers int) (harness.Job, error) {
 	return harness.Job{Workers: workers, Loop: loop}, nil
 }
 
-// stopSlices is how many slices of a sample's length a round takes for each of the two kinds of goroutines that the world
-// is stopped under.
-const stopSlices = 10
+// The world is stopped under two kinds of goroutines, for so many samples' time each in a round, and by turns of a slice,
+// of which a sample is so many.
+const (
+	stopSamples = 10
+	stopTurns   = 6
+)
 
 // stopping measures how long stopping the world takes while goroutines spin for a lock, and while they do the same work
 // without one: by turns, so that both meet the same neighbours.
 func (r *spinRun) stopping(ctx context.Context) error {
 	var round [2]pauses
-	for range stopSlices {
+	for range stopSamples * stopTurns {
 		for i, locked := range []bool{false, true} {
 			before := stoppingTimes()
-			collect(ctx, locked, r.plan.duration)
+			collect(ctx, locked, r.plan.duration/stopTurns)
 			round[i].add(before, stoppingTimes())
 		}
 	}
@@ -443,7 +447,7 @@ func collect(ctx context.Context, locked bool, d time.Duration) {
 			x := harness.Seed(id)
 			turn := rt.Cputicks()
 			for !stop.Load() {
-				if now := rt.Cputicks(); now-turn > turnTicks/10 {
+				if now := rt.Cputicks(); now-turn > turnTicks/40 {
 					runtime.Gosched() // so that many cycles of the collector fit into a sample
 					turn = now
 				}
@@ -542,13 +546,21 @@ func pooled(rounds []pauses) (all pauses) {
 	return all
 }
 
-// p99 returns the upper bound of the bucket that the 99th percentile lies in, in us.
+// p99 estimates the 99th percentile, in us: where it lies in its bucket, were that evenly filled. Where it lies tells more
+// than a bound, since a bucket of long times is wider than the target.
 func (p *pauses) p99() float64 {
-	var sum uint64
+	rank := 0.99 * float64(p.total)
+	least, sum := 0.0, 0.0
 	for i, n := range p.counts {
-		if sum += n; 100*sum >= 99*p.total {
-			return 1e6 * p.most[i]
+		most := p.most[i]
+		if math.IsInf(most, 1) {
+			most = least
 		}
+		if sum+float64(n) >= rank && n > 0 {
+			return 1e6 * (least + (most-least)*(rank-sum)/float64(n))
+		}
+		sum += float64(n)
+		least = most
 	}
 	return 0
 }
