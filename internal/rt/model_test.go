@@ -197,13 +197,13 @@ func TestModelParker(t *testing.T) {
 				if !testing.Short() {
 					bound = 4
 				}
-				sim.Cover(t, p, sim.Options{Strategy: sim.Exhaustive(bound)}, testing.Short())
+				sim.Cover(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.Exhaustive(bound)}, testing.Short())
 			})
 			if testing.Short() {
 				continue
 			}
 			t.Run(p.Name+", more preemptions", func(t *testing.T) {
-				sim.Run(t, p, sim.Options{Strategy: sim.PCT(3, 1), Budget: 100_000})
+				sim.Run(t, p, sim.Options{Memory: sim.TSO, Strategy: sim.PCT(3, 1), Budget: 100_000})
 			})
 		}
 	})
@@ -215,7 +215,7 @@ func TestModelParker_TakesEveryTransition(t *testing.T) {
 	eachTwin(t, func(t *testing.T) {
 		transitions = newTransitions()
 		for _, p := range programs() {
-			if r := sim.Explore(p, sim.Options{Strategy: sim.Exhaustive(1)}); r.Failure != nil {
+			if r := sim.Explore(p, sim.Options{Memory: sim.TSO, Strategy: sim.Exhaustive(1)}); r.Failure != nil {
 				t.Errorf("%s\n%s", r, r.Failure.Detail())
 			}
 		}

@@ -25,6 +25,9 @@ type machine struct {
 // I2 after T3, T4 or T7 the waker does not touch the Parker, but to resume a
 // goroutine that is parked, hence not using it: the owner may already be in its
 // next wait.
+// I3 in idle and signalled nobody but the owner writes: T1 and T9 are stores, which
+// may stay in the store buffer. T1 has left it when the waiter can be found, as
+// whatever makes it so comes later; until T9 has, a Kick misses as it would after.
 const (
 	idle = iota
 	queued
@@ -45,7 +48,7 @@ func (p *machine) Prepare() (ticket uint32) {
 	if s&stateMask != idle {
 		throw("rt: Prepare of a Parker that is in use")
 	}
-	p.state.Store(s | queued)
+	storePlain(&p.state, s|queued)
 	return s
 }
 
@@ -62,7 +65,7 @@ func (p *machine) Park(reason Reason, skip int) Wake {
 			if mutant("rt: same generation after a signal") {
 				s -= genUnit
 			}
-			p.state.Store(s&^stateMask + genUnit) // T9
+			storePlain(&p.state, s&^stateMask+genUnit) // T9
 			return Signalled
 		case kicked:
 			return Kicked

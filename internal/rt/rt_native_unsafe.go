@@ -2,7 +2,10 @@
 
 package rt
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // Pinnable reports whether Pin works in this build.
 const Pinnable = true
@@ -65,6 +68,18 @@ func BlockEvent(cycles int64, skip int) { blockevent(cycles, skip+profileSkip) }
 // caller of BlockEvent or MutexEvent (TestBlockEventSkip).
 const profileSkip = 2
 
+// realStorePlain is a release store that is not ordered before later loads. On amd64 an
+// atomic one is a locked instruction. Package asm has the same, and imports this one.
+//
+//go:norace
+func realStorePlain(word *atomicUint32, v uint32) {
+	if runtime.GOARCH == "amd64" {
+		*(*uint32)(unsafe.Pointer(word)) = v
+	} else {
+		word.Store(v)
+	}
+}
+
 type reasonCode struct{ wait, trace uint8 }
 
 // reasonCodes are the runtime's waitReason and traceBlockReason numbers.
@@ -81,12 +96,15 @@ var reasonCodes = [numReasons]reasonCode{
 // realSleep is how a goroutine is suspended: its *g, which commit stores before T2.
 type realSleep struct{ g uintptr }
 
-// realSuspend parks the calling goroutine unless p has been signalled or kicked.
+// realSuspend parks the calling goroutine unless p has been signalled or kicked. skip
+// is the number of frames above suspend, which calls it. Both are small enough to be
+// inlined: each frame less between gopark and the user is one return less that the
+// CPU mispredicts, having switched stacks since the call.
 //
 //go:norace
 func (p *machine) realSuspend(reason Reason, skip int) {
 	r := &reasonCodes[reason]
-	gopark(commit, unsafe.Pointer(p), r.wait, r.trace, skip+1)
+	gopark(commit, unsafe.Pointer(p), r.wait, r.trace, skip+2)
 }
 
 // commit runs on g0 after the goroutine has been marked as waiting. From T2 on

@@ -47,6 +47,9 @@ func realThrow(msg string) {
 // block profile by itself.
 func BlockEvent(cycles int64, skip int) {}
 
+//go:norace
+func realStorePlain(word *atomicUint32, v uint32) { word.Store(v) }
+
 type realSleep struct{ channelSleep }
 
 //go:norace

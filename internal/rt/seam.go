@@ -32,7 +32,10 @@ func throw(msg string)   { realThrow(msg) }
 func mutant(string) bool { return false }
 
 //go:norace
-func (p *machine) suspend(reason Reason, skip int) { p.realSuspend(reason, skip+1) }
+func storePlain(word *atomicUint32, v uint32) { realStorePlain(word, v) }
+
+//go:norace
+func (p *machine) suspend(reason Reason, skip int) { p.realSuspend(reason, skip) }
 
 //go:norace
 func (p *machine) resume(skip int) { p.realResume(skip + 1) }

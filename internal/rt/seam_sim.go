@@ -181,10 +181,12 @@ func throw(msg string) {
 	realThrow(msg)
 }
 
+func storePlain(word *atomicUint32, v uint32) { sim.StorePlain32(word, v) }
+
 func (p *machine) suspend(reason Reason, skip int) {
 	switch {
 	case !sim.Running():
-		p.realSuspend(reason, skip+1)
+		p.realSuspend(reason, skip)
 	case simPortable:
 		p.sleep.channels.suspend(&p.state, reason)
 	default:
