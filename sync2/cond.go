@@ -53,7 +53,10 @@ func NewCond(l Locker) *Cond { return &Cond{L: l} }
 // caller should Wait in a loop that checks the condition.
 func (c *Cond) Wait() {
 	c.self.check()
-	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Skip: 2, Untimed: true})
+	opts := parking.Options{Reason: parking.ReasonCondWait, Skip: 1, Untimed: true}
+	since := cputicks()
+	r := table().Park(keyOf(&c.self), nil, c.unlocker(), nil, &opts)
+	blocked(since, 0)
 	lockWoken(c.L, &r)
 }
 
@@ -67,7 +70,10 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := c.wait(parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 2, Untimed: true})
+	opts := parking.Options{Reason: parking.ReasonCondWait, Context: ctx, Skip: 1, Untimed: true}
+	since := cputicks()
+	r := table().Park(keyOf(&c.self), nil, c.unlocker(), nil, &opts)
+	blocked(since, 0)
 	lockWoken(c.L, &r)
 	if r.Outcome == parking.Canceled {
 		return ctx.Err()
@@ -75,12 +81,11 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	return nil
 }
 
-func (c *Cond) wait(opts parking.Options) parking.Result {
-	since := cputicks()
-	unlock := func() { c.L.Unlock() } // I1
-	r := table().Park(keyOf(&c.self), nil, unlock, nil, &opts)
-	blocked(since, 1)
-	return r
+// unlocker returns what releases L once a waiter is queued (I1). Wait and
+// WaitContext park by themselves: a frame in between is one more return that the
+// CPU mispredicts, having switched stacks since the call.
+func (c *Cond) unlocker() func() {
+	return func() { c.L.Unlock() }
 }
 
 // lockWoken locks l after a wait that ended with r.
