@@ -161,6 +161,8 @@ func newMagazine() (m magazine) {
 }
 
 // makeRacks makes a rack for every P.
+//
+//go:norace
 func makeRacks() {
 	if !rt.Pinnable {
 		return

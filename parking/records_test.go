@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/hqsync/hqsync/internal/race"
@@ -75,4 +76,24 @@ func allocationsOf8KiB() uint64 {
 		}
 	}
 	return 0
+}
+
+// Several goroutines at once may find their P without a rack.
+func TestRecords_MorePsThanRacks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	var tab parking.Table
+	ks := keys(t, 8)
+	for range effort(t, 40) {
+		var parkers sync.WaitGroup
+		for _, k := range ks {
+			parkers.Go(func() {
+				for range 50 {
+					tab.Park(k, nil, func() { tab.UnparkOne(k, nil) }, nil, &parking.Options{})
+					parking.ForgetRacks()
+				}
+			})
+		}
+		parkers.Wait()
+	}
+	audit(t, &tab, 0)
 }
