@@ -35,7 +35,7 @@ import (
 type WaitGroup struct {
 	noCopy noCopy
 	state  atomicUint64 // counter in the high half, waiters in the low
-	sleep  uint32       // its address is what waiters park on
+	sleep  uint32       // its address is what waiters park on; its value is for the race detector's builds
 }
 
 const (
@@ -83,6 +83,9 @@ func (wg *WaitGroup) release() {
 			return 0
 		}
 		wg.state.Add(-uint64(r.Unparked)) // T5, I3
+		if race.Enabled {
+			wg.forgoFirst()
+		}
 		return waitAgain
 	})
 }
@@ -143,7 +146,7 @@ func (wg *WaitGroup) enter(forEver bool) bool {
 			return false
 		}
 		if wg.state.CompareAndSwap(s, s+1) {
-			if race.Enabled && uint32(s) == 0 && forEver {
+			if race.Enabled && uint32(s) == 0 && forEver && !wg.firstForgone() {
 				// Wait must be ordered with the first Add. Only the first waiter
 				// writes, or concurrent Waits would race; and not one that may leave,
 				// since another would then be the first.
@@ -153,6 +156,16 @@ func (wg *WaitGroup) enter(forEver bool) bool {
 		}
 	}
 }
+
+// forgoFirst runs after T5: of those who were sent back one may have written as the
+// first, and whoever queues next would be the first once more. So nobody writes
+// any more. The bucket lock is held, here and in firstForgone.
+//
+//go:norace
+func (wg *WaitGroup) forgoFirst() { wg.sleep = 1 }
+
+//go:norace
+func (wg *WaitGroup) firstForgone() bool { return wg.sleep != 0 }
 
 // waitReason chooses the reason that blocks durably if the calling goroutine is
 // in a synctest bubble. The runtime does not tell, but there time.Now has no
