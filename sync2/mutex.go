@@ -77,9 +77,9 @@
 // Who takes the parked bit away (T6) wakes a waiter, who is then awake: he owes a
 // wake-up if others stayed queued (Result.More), else he will look, and owes one if
 // somebody has queued. So does a waiter whom wakeRaced woke while others stayed
-// queued, and a setter that found somebody queued when it looked. They pay by setting parked when they acquire (T2, T15),
-// announce (T5) or give up (T9); in the last case, if they find the mutex free, by
-// waking somebody themselves.
+// queued, and a setter that found somebody queued when it looked. They pay by
+// setting parked when they acquire (T2, T15), announce (T5) or give up (T9); in the
+// last case, if they find the mutex free, by waking somebody themselves.
 //
 // # Ordering
 //
