@@ -23,35 +23,39 @@ type contention struct {
 	name          string
 	waits, waiter string // the method that waits and its caller
 	wakes, waker  string // the method that ends the wait and its caller
-	run           func(s subject) (waited time.Duration)
+	run           func(s subject) waits
 }
+
+// waits are how long all goroutines waited, together. The waiters measure what the block profile charges: it includes that
+// they ran late after they had been woken. The mutex profile charges what passed until the release.
+type waits struct{ UntilAwake, UntilReleased time.Duration }
 
 var contentions = []contention{
 	{
 		"Mutex", "sync.Mutex.Lock", "waitForMutex", "sync.Mutex.Unlock", "releaseMutex",
-		func(s subject) time.Duration { return contendMutex(s.newMutex(), 1) },
+		func(s subject) waits { return contendMutex(s.newMutex(), 1) },
 	},
 	{
 		"MutexWithManyWaiters", "sync.Mutex.Lock", "waitForMutex", "sync.Mutex.Unlock", "releaseMutex",
-		func(s subject) time.Duration { return contendMutex(s.newMutex(), 4) },
+		func(s subject) waits { return contendMutex(s.newMutex(), 4) },
 	},
 	{
 		"RWMutexReaders", "sync.RWMutex.RLock", "waitToRead", "sync.RWMutex.Unlock", "releaseFromWriting",
-		func(s subject) time.Duration {
+		func(s subject) waits {
 			m := s.newRWMutex()
 			return contend(3, m.Lock, func() { waitToRead(m) }, func() { releaseFromWriting(m) })
 		},
 	},
 	{
 		"RWMutexWriter", "sync.RWMutex.Lock", "waitToWrite", "sync.RWMutex.RUnlock", "releaseFromReading",
-		func(s subject) time.Duration {
+		func(s subject) waits {
 			m := s.newRWMutex()
 			return contend(1, m.RLock, func() { waitToWrite(m) }, func() { releaseFromReading(m) })
 		},
 	},
 	{
 		"Cond", "sync.Cond.Wait", "waitForSignal", "sync.Cond.Broadcast", "signalAll",
-		func(s subject) time.Duration {
+		func(s subject) waits {
 			mu := new(sync.Mutex)
 			c := s.newCond(mu)
 			return contend(1, func() {}, func() { waitForSignal(mu, c) }, func() { signalAll(c) })
@@ -59,14 +63,14 @@ var contentions = []contention{
 	},
 	{
 		"WaitGroup", "sync.WaitGroup.Wait", "waitForGroup", "sync.WaitGroup.Done", "finish",
-		func(s subject) time.Duration {
+		func(s subject) waits {
 			wg := s.newWaitGroup()
 			return contend(2, func() { wg.Add(1) }, func() { waitForGroup(wg) }, func() { finish(wg) })
 		},
 	},
 }
 
-func contendMutex(m locktest.Mutex, waiters int) time.Duration {
+func contendMutex(m locktest.Mutex, waiters int) waits {
 	return contend(waiters, m.Lock, func() { waitForMutex(m) }, func() { releaseMutex(m) })
 }
 
@@ -102,36 +106,50 @@ func releaseFromReading(m rwMutex)  { m.RUnlock() }
 var holds = []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
 
 // contend starts n goroutines that fall asleep in wait, calls release with each of the holds after they all have, and
-// returns for how long they waited for it, all together.
-func contend(n int, hold, wait, release func()) (waited time.Duration) {
-	for _, d := range holds {
+// returns for how long they waited for it. It turns the profiles on after the first round, in which a Mutex has asked the
+// kernel, for some milliseconds, whether it can have asymmetric fences.
+func contend(n int, hold, wait, release func()) (w waits) {
+	for round, d := range holds {
+		if round == 1 {
+			w = waits{}
+			runtime.SetBlockProfileRate(1)
+			runtime.SetMutexProfileFraction(1)
+		}
 		hold()
-		var all []*locktest.Sleeper
+		all, took := make([]*locktest.Sleeper, n), make([]time.Duration, n)
 		var began []time.Time
-		for range n {
-			s := locktest.Start(wait)
-			if err := s.WaitAsleep(time.Minute); err != nil {
+		for i := range all {
+			all[i] = locktest.Start(func() {
+				since := time.Now()
+				wait()
+				took[i] = time.Since(since)
+			})
+			if err := all[i].WaitAsleep(time.Minute); err != nil {
 				panic(err)
 			}
-			all, began = append(all, s), append(began, time.Now())
+			began = append(began, time.Now())
 		}
 		time.Sleep(d)
 		for _, since := range began {
-			waited += time.Since(since)
+			w.UntilReleased += time.Since(since)
 		}
 		release()
-		for _, s := range all {
+		for i, s := range all {
 			<-s.Done()
+			w.UntilAwake += took[i]
 		}
 	}
-	return waited
+	return w
 }
 
 // profiled is what a child prints.
 type profiled struct {
-	Waited       time.Duration
+	Waited       waits
 	Block, Mutex []profileSample
 }
+
+func (p profiled) block() ([]profileSample, time.Duration) { return p.Block, p.Waited.UntilAwake }
+func (p profiled) mutex() ([]profileSample, time.Duration) { return p.Mutex, p.Waited.UntilReleased }
 
 type profileSample struct {
 	Stack  []string // the innermost function first
@@ -141,8 +159,6 @@ type profileSample struct {
 var profileParts = func() (parts []string) {
 	for _, c := range contentions {
 		parts = append(parts, child("Profile:"+c.name, func(s subject) {
-			runtime.SetBlockProfileRate(1)
-			runtime.SetMutexProfileFraction(1)
 			waited := c.run(s)
 			p := profiled{waited, samples(runtime.BlockProfile), samples(runtime.MutexProfile)}
 			if err := json.NewEncoder(os.Stdout).Encode(p); err != nil {
@@ -199,7 +215,7 @@ func charged(samples []profileSample, caller string) (cycles int64) {
 func TestBlockProfileShowsWaiterAndWait(t *testing.T) {
 	for i, c := range contentions {
 		t.Run(c.name, func(t *testing.T) {
-			compareProfiles(t, profileParts[i], c.waits, c.waiter, func(p profiled) []profileSample { return p.Block })
+			compareProfiles(t, profileParts[i], c.waits, c.waiter, profiled.block)
 		})
 	}
 }
@@ -213,7 +229,7 @@ func TestMutexProfileShowsHolderAndWait(t *testing.T) {
 			continue // a condition, not contention
 		}
 		t.Run(c.name, func(t *testing.T) {
-			compareProfiles(t, profileParts[i], c.wakes, c.waker, func(p profiled) []profileSample { return p.Mutex })
+			compareProfiles(t, profileParts[i], c.wakes, c.waker, profiled.mutex)
 		})
 	}
 }
@@ -221,7 +237,7 @@ func TestMutexProfileShowsHolderAndWait(t *testing.T) {
 // compareProfiles wants the samples of a part that belong to the caller to begin with the method and to weigh as much as
 // with package sync, in relation to how long the goroutines waited, give or take 20 %. On a machine that is busy with
 // other things it takes several attempts.
-func compareProfiles(t *testing.T, part, method, caller string, choose func(profiled) []profileSample) {
+func compareProfiles(t *testing.T, part, method, caller string, choose func(profiled) (charged []profileSample, waited time.Duration)) {
 	t.Helper()
 	if !flavour.profiles {
 		t.Skipf("not promised by the %s build", flavour.name)
@@ -230,12 +246,13 @@ func compareProfiles(t *testing.T, part, method, caller string, choose func(prof
 	for attempt := 0; ; attempt++ {
 		for i, s := range subjects {
 			p := profileOf(t, s, part)
-			wantStacks(t, choose(p), method, caller)
-			ratio[i] = float64(charged(choose(p), caller)) / float64(p.Waited)
+			samples, waited := choose(p)
+			wantStacks(t, samples, method, caller)
+			ratio[i] = float64(charged(samples, caller)) / float64(waited)
 		}
 		report := fmt.Sprintf("cycles per ns of waiting: %.3f with sync2, %.3f with sync", ratio[1], ratio[0])
 		switch r := ratio[1] / ratio[0]; {
-		case r > 0.8 && r < 1.2, numatest.Emulated() && r > 0.5 && r < 2: // there the cycles are the host's
+		case r > 0.8 && r < 1.2, numatest.Emulated() && r > 0.5 && r < 2: // in the VM the cycles are the host's
 			t.Log(report)
 			return
 		case attempt == 5 || t.Failed():
