@@ -99,13 +99,27 @@ func putRecord(p int, w *waiter) (spilled magazine) {
 	return spilled
 }
 
-// fetchRecord returns with the caller pinned and a record. It brings a magazine to
-// the P, unless the caller has been moved to one that has records.
+// pinWithRecord returns with the caller pinned and a record. To allocate takes more
+// of the stack than anything else on the way to sleep: it has no callers between.
+//
+//go:norace
+func pinWithRecord() *waiter {
+	if w := takeRecord(pin()); w != nil {
+		return w
+	}
+	unpin()
+	if first, ok := depot.Get().(*waiter); ok {
+		return stock(first.magazine())
+	}
+	return stock(newMagazine())
+}
+
+// stock gives m, which is not empty, to the P, unless the caller has been moved to
+// one that has records. It returns with the caller pinned and a record.
 //
 //go:noinline
 //go:norace
-func fetchRecord() (w *waiter) {
-	m := withdraw()
+func stock(m magazine) (w *waiter) {
 	w = m.pop()
 	r := rackOf(pin())
 	if r != nil && r.inUse.top == nil {
@@ -121,16 +135,13 @@ func fetchRecord() (w *waiter) {
 	return w
 }
 
-// withdraw returns a magazine that is not empty.
+// magazine returns the one that was deposited by its first record.
 //
 //go:norace
-func withdraw() magazine {
-	if w, ok := depot.Get().(*waiter); ok {
-		m := magazine{w, int(w.length)}
-		w.length = 0
-		return m
-	}
-	return newMagazine()
+func (w *waiter) magazine() magazine {
+	m := magazine{w, int(w.length)}
+	w.length = 0
+	return m
 }
 
 // deposit gives m, which may be empty, to whoever needs it. The caller is not

@@ -126,9 +126,7 @@ var (
 	quarantine sim.Quarantine[waiter]
 )
 
-func takeRecord(int) *waiter { return nil }
-
-func fetchRecord() (w *waiter) {
+func pinWithRecord() (w *waiter) {
 	if sim.Running() {
 		w = quarantine.Get()
 	} else if w, _ = waiters.Get().(*waiter); w == nil {

@@ -51,17 +51,6 @@ type rare struct {
 // magazineSize records of 112 bytes fill an allocation of 8 KiB.
 const magazineSize = 73
 
-// pinWithRecord returns with the caller pinned and a record.
-//
-//go:norace
-func pinWithRecord() *waiter {
-	if w := takeRecord(pin()); w != nil {
-		return w
-	}
-	unpin()
-	return fetchRecord()
-}
-
 // freePinned undoes pinWithRecord.
 //
 //go:norace
