@@ -9,7 +9,7 @@ import (
 )
 
 // mustInline are the methods whose call would cost more than their work.
-var mustInline = []string{"(*Mutex).Lock"}
+var mustInline = []string{"(*Mutex).Lock", "(*RWMutex).RLock", "(*RWMutex).RUnlock"}
 
 // TestFastPathsInline asks the compiler, for each architecture of the native build. What inlines beyond mustInline is
 // logged; whether the rest is no slower than package sync is for the benchmarks to say.

@@ -6,7 +6,7 @@ import "testing"
 
 // onMany has the test run as on a machine of many processors.
 func onMany(t *testing.T) {
-	from, word := manyFrom, wordOnly
-	manyFrom, wordOnly = 1, false
-	t.Cleanup(func() { manyFrom, wordOnly = from, word })
+	from, word := manyFrom, inWord
+	manyFrom, inWord = 1, false
+	t.Cleanup(func() { manyFrom, inWord = from, word })
 }

@@ -67,7 +67,7 @@ func condProgram(newLocker func() Locker, scripts ...string) sim.Program {
 		}
 	}
 	return program(fmt.Sprint("cond ", scripts), func() {
-		simFew = false
+		inWord = false
 		c, ctx, s, tokens = NewCond(newLocker()), sim.NewContext(), section{}, 0
 		nameLocker(c.L)
 	}, step, func() error { return lockerAtRest(c.L) }, scripts)
@@ -79,7 +79,7 @@ func newRWMutex() Locker { return new(RWMutex) }
 // onFew is the program where there are few processors: Broadcast moves nobody,
 // and waiters wake one another in turn.
 func onFew(scripts ...string) sim.Program {
-	p := condProgram(func() Locker { simFew = true; return new(Mutex) }, scripts...)
+	p := condProgram(func() Locker { inWord = true; return new(Mutex) }, scripts...)
 	p.Name += " few"
 	return p
 }

@@ -80,7 +80,7 @@ func nameRWMutex(rw *RWMutex) {
 // there are few processors, or from the start by P; counters are written by atomic
 // adds or, with a heavy fence for the writer, by plain stores.
 var rwSetups = map[string]func(*RWMutex){
-	"in the word":    func(*RWMutex) { simFew = true },
+	"in the word":    func(*RWMutex) { inWord = true },
 	"adds":           func(*RWMutex) {},
 	"counted, adds":  func(rw *RWMutex) { count(rw, 2) },
 	"one P counted":  func(rw *RWMutex) { count(rw, 1) }, // readers on others use the word
@@ -120,7 +120,7 @@ func program(name string, setup func(), step func(rune), final func() error, scr
 		Name: name,
 		Setup: func() {
 			parking.ResetForSim()
-			simCounters, simFixed, simFew = symmetric, false, false
+			simCounters, simFixed, inWord = symmetric, false, false
 			setup()
 		},
 		Final: final,
@@ -163,6 +163,7 @@ func TestModelRWMutex(t *testing.T) {
 		}
 	}
 	for _, scripts := range [][]string{{"er", "ww"}, {"rr", "dr"}} {
+		cover(t, modes[0], rwProgram("in the word", scripts...), twoPs)
 		cover(t, modes[0], rwProgram("adds", scripts...), twoPs)
 		if !testing.Short() {
 			cover(t, modes[0], rwProgram("counted, adds", scripts...), twoPs)
@@ -188,6 +189,7 @@ var rwMutants = []seeded{
 	{"rwmutex: late departures are not counted", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
 	{"rwmutex: late departures looked at after the sum", modes[0], rwProgram("always counted", "r", "w"), sim.Exhaustive(2)},
 	{"rwmutex: taking back in the word is no departure", modes[0], rwProgram("one P counted", "r", "r", "w"), sim.Exhaustive(3)},
+	{"rwmutex: RUnlock in the word is no departure", modes[0], rwProgram("in the word", "r", "w"), sim.Exhaustive(2)},
 	{"rwmutex: writer sleeps without a look at count", modes[0], rwProgram("adds", "r", "w"), sim.Exhaustive(2)},
 	{"rwmutex: counters switched on under a writer", modes[0], rwProgram("adds", "rr", "r", "ww"), sim.Uniform(1)},
 	{"rwmutex: counters switched off without settling", modes[0], rwProgram("counted, adds", "r", "w"), sim.Exhaustive(2)},

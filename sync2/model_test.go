@@ -116,7 +116,7 @@ func (m mode) on(p sim.Program) sim.Program {
 // backToReality leaves to other tests a table without the waiters of schedules
 // that were cut short, whose records nobody keeps alive.
 func backToReality() {
-	simUnlock, calmMost, simFew = symmetric, 0, false
+	simUnlock, calmMost, inWord = symmetric, 0, false
 	parking.ResetForSim()
 }
 

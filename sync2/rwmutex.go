@@ -49,8 +49,8 @@
 //	    back. What a writer sums up after its fence can only be too high: a late C1 has its C2 on the same counter.
 //	I3  A reader parks only if, under the bucket lock, it sees writer; a writer only if it sees count different from
 //	    goal, and no late departure since it summed.
-//	I4  A departure by T3 or T4 that makes count what goal says, and every late one, looks for a parked writer. Only
-//	    the writer sums.
+//	I4  Who has departed by T3 or T4 and then sees writer, and count at what goal says, looks for a parked writer; so does
+//	    every late departure. A count above goal has somebody else who is yet to depart. Only the writer sums.
 //	I5  A release (T6, T9) looks for parked readers before it unlocks w: those that parked in this writer's time are in
 //	    before the next writer sets the bit.
 //	I6  counted clear and writer clear => sum is 0, but for readers that take themselves back.
@@ -71,8 +71,9 @@
 //
 // # Not guaranteed
 //
-// That a surplus RUnlock is reported at once while readers are counted by P: it
-// shows at the latest when a writer sums up.
+// That a surplus RUnlock is reported at once while readers are counted by P, or
+// while another reader comes: it shows at the latest when a writer sums up, or
+// when that reader leaves.
 
 package sync2
 
@@ -121,30 +122,30 @@ func (rw *RWMutex) RLock() {
 	if race.Enabled {
 		raceRead(&rw.clashes)
 	}
-	in := inWord() && rw.state.Add(rwReader)&rwWriter == 0 // T1, T2
-	if !in && !rw.enter() {
-		rw.rLockSlow(nil)
+	if !inWord || rw.state.Add(rwReader)&rwWriter != 0 { // T1, T2
+		rw.rLockMore()
 	}
 	if race.Enabled {
 		raceAcquire(&rw.state)
 	}
 }
 
-// enter goes on for RLock where a look at the word comes first, or where T2 has met
-// a writer, and reports whether the caller is in.
-func (rw *RWMutex) enter() bool {
-	if inWord() {
-		return rw.entered(rwWriter, 2)
-	}
-	s := rw.state.Load()
-	switch s & (rwWriter | rwCounted) {
-	case 0:
+// rLockMore goes on for RLock where a look at the word comes first, or where T2 has
+// met a writer.
+func (rw *RWMutex) rLockMore() {
+	in := false
+	switch s := rw.state.Load(); {
+	case inWord:
+		rw.takeBack(2)
+	case s&(rwWriter|rwCounted) == rwCounted:
+		in = rw.enterCounted(2)
+	case s&rwWriter == 0:
 		n := rw.state.Add(rwReader) // T1, T2
-		return undisturbed(s, n) || rw.entered(n, 2)
-	case rwCounted:
-		return rw.enterCounted(2)
+		in = undisturbed(s, n) || rw.entered(n, 2)
 	}
-	return false
+	if !in {
+		rw.rLockSlow(nil)
+	}
 }
 
 // TryRLock tries to lock rw for reading and reports whether it succeeded.
@@ -205,11 +206,8 @@ func (rw *RWMutex) RUnlock() {
 		raceRead(&rw.clashes)
 		raceReleaseMerge(&rw.clashes)
 	}
-	if !inWord() && rw.state.Load()&(rwWriter|rwCounted) == rwCounted && rw.leaveCounted() {
-		return
-	}
-	if s := rw.state.Add(-rwReader); s&rwUnusual != 0 { // T4
-		rw.rUnlockSlow(s)
+	if !inWord || rw.state.Add(-rwReader)&rwUnusual != 0 { // T4
+		rw.rUnlockMore()
 	}
 }
 
@@ -218,7 +216,7 @@ func (rw *RWMutex) rLockSlow(l *limit) bool {
 	var since int64
 	ok := rw.waitToRead(l, &since)
 	if since != 0 {
-		blocked(since, 1)
+		blocked(since, 2)
 	}
 	return ok
 }
@@ -228,12 +226,12 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 	for looks := 0; ; {
 		switch s := rw.state.Load(); {
 		case s&rwWriter == 0 && s&rwCounted != 0:
-			if rw.enterCounted(3) {
+			if rw.enterCounted(4) {
 				return true
 			}
 		case s&rwWriter == 0:
 			n := rw.state.Add(rwReader) // T1, T2
-			if undisturbed(s, n) || rw.entered(n, 3) {
+			if undisturbed(s, n) || rw.entered(n, 4) {
 				return true
 			}
 		case glance(&looks):
@@ -241,7 +239,7 @@ func (rw *RWMutex) waitToRead(l *limit, since *int64) bool {
 			if *since == 0 {
 				*since = cputicks()
 			}
-			opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 3}
+			opts := parking.Options{Reason: parking.ReasonRWMutexRLock, Skip: 4}
 			l.apply(&opts)
 			switch table().Park(keyOf(&rw.state), stopped, nil, nil, &opts).Outcome {
 			case parking.Unparked:
@@ -261,19 +259,32 @@ func (rw *RWMutex) entered(s int32, skip int) bool {
 		rw.grow()
 		return true
 	}
-	s = rw.state.Add(-rwReader) // T3
-	if s&rwWriter != 0 && !mutant("rwmutex: taking back in the word is no departure") {
-		rw.depart(s, skip+1) // I4
-	}
+	rw.takeBack(skip + 1)
 	return false
 }
 
-// rUnlockSlow runs after T4 left s.
-func (rw *RWMutex) rUnlockSlow(s int32) {
+// takeBack undoes T2. RLock is skip frames above.
+func (rw *RWMutex) takeBack(skip int) {
+	s := rw.state.Add(-rwReader) // T3
+	if s&rwWriter != 0 && !mutant("rwmutex: taking back in the word is no departure") {
+		rw.depart(s, skip+1) // I4
+	}
+}
+
+// rUnlockMore goes on for RUnlock where a look at the word comes first, or where T4
+// has left something unusual.
+func (rw *RWMutex) rUnlockMore() {
+	s := rw.state.Load()
+	if !inWord {
+		if s&(rwWriter|rwCounted) == rwCounted && rw.leaveCounted() {
+			return
+		}
+		s = rw.state.Add(-rwReader) // T4
+	}
 	if s&rwCounted == 0 && s < 0 {
 		fatal("sync: RUnlock of unlocked RWMutex")
 	}
-	if s&rwWriter != 0 {
+	if s&rwWriter != 0 && !mutant("rwmutex: RUnlock in the word is no departure") {
 		charge(rw.depart(s, 2), 1)
 	}
 }

@@ -106,12 +106,10 @@ const perPReaders = rt.Pinnable && !race.Enabled
 func growAfter() uint32 { return clashesMost }
 func takenAway() bool   { return true }
 
-// wordOnly says that this machine has too few processors for counters by P ever to
-// pay. Readers then spare the look at the word, which is a trip of its cache line.
-var wordOnly = uint64(runtime.NumCPU()) < manyFrom
-
-// inWord reports whether readers come and go in the word, whatever it says.
-func inWord() bool { return !perPReaders || wordOnly }
+// inWord says that readers come and go in the word, whatever it says: there are too
+// few processors for counters by P ever to pay. Readers then spare the look at the
+// word, which is a trip of its cache line.
+var inWord = !perPReaders || uint64(runtime.NumCPU()) < manyFrom
 
 // undisturbed reports whether nobody else changed the word of an RWMutex between
 // the load and the add of a reader who enters.

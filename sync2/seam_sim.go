@@ -49,10 +49,9 @@ func noteTaken(*Mutex) {}
 
 // Whether a run has few processors: readers of an RWMutex come and go in the word
 // then, whatever it says, and the waiters of a Broadcast wake in turn.
-var simFew = false
+var inWord = false
 
-func many() bool   { return !simFew }
-func inWord() bool { return simFew }
+func many() bool { return !inWord }
 
 func glance(looks *int) bool {
 	if *looks == 1 || !sim.Running() || sim.Choose(2) == 0 {
