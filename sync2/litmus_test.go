@@ -234,9 +234,6 @@ func TestMemoryModelLitmus(t *testing.T) {
 						t.Errorf("forbidden outcome %+v seen %d times; all: %v", o, n, seen)
 					}
 				}
-				if rounds == 0 {
-					t.Error("not a single round was played")
-				}
 				t.Logf("%d rounds: %v", rounds, seen)
 			})
 		})
@@ -252,7 +249,7 @@ func TestLitmusHarnessSeesAReordering(t *testing.T) {
 	bare := litmus{prepare: func(subject) (first, second func(a *arena) int) {
 		return func(a *arena) int { a.x.set(1); return a.y.get() }, func(a *arena) int { a.y.set(1); return a.x.get() }
 	}}
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
 		if seen := bare.play(control, 50*time.Millisecond); seen[outcome{0, 0}] > 0 {
 			t.Logf("%v", seen)
 			return
@@ -261,14 +258,14 @@ func TestLitmusHarnessSeesAReordering(t *testing.T) {
 	t.Error("two unordered stores and loads never looked reordered: the litmus tests of this package prove nothing here")
 }
 
-// play runs rounds for the given time and returns the outcomes.
+// play runs rounds for the given time, some at least, and returns the outcomes.
 func (l litmus) play(s subject, d time.Duration) map[outcome]int {
 	const batch = 256
 	first, second := l.prepare(s)
 	seen := map[outcome]int{}
 	var arenas [batch]arena
 	var reads [2][batch]int
-	for end := time.Now().Add(d); time.Now().Before(end); {
+	for begin := time.Now(); len(seen) == 0 || time.Since(begin) < d; {
 		clear(arenas[:])
 		var meet rendezvous
 		runPair := func(who int, f func(a *arena) int) *locktest.Sleeper {

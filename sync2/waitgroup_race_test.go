@@ -17,7 +17,7 @@ func TestWaitGroup_SentBack_IsNoRace(t *testing.T) {
 		var waiters sync.WaitGroup
 		wg.Add(1)
 		waiters.Go(wg.Wait)
-		for end := time.Now().Add(10 * time.Second); uint32(wg.state.Load()) != 1; time.Sleep(10 * time.Microsecond) {
+		for end := time.Now().Add(time.Minute); uint32(wg.state.Load()) != 1; time.Sleep(10 * time.Microsecond) {
 			if time.Now().After(end) {
 				t.Fatal("nobody waits")
 			}

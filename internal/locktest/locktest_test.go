@@ -138,14 +138,14 @@ func TestSleeperSeesItsGoroutineSleepAndEnd(t *testing.T) {
 	var mu sync.Mutex
 	mu.Lock()
 	s := locktest.Start(func() { mu.Lock(); mu.Unlock() })
-	if err := s.WaitAsleep(10 * time.Second); err != nil {
+	if err := s.WaitAsleep(time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if reason, stack := s.State(); reason != "sync.Mutex.Lock" || !strings.Contains(stack, "TestSleeperSees") {
 		t.Errorf("got reason %q and stack\n%s", reason, stack)
 	}
 	mu.Unlock()
-	if err := s.WaitEnded(10 * time.Second); err != nil {
+	if err := s.WaitEnded(time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.WaitAsleep(time.Second); err == nil {

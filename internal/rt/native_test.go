@@ -26,7 +26,7 @@ func TestParkShowsReasonInDump(t *testing.T) {
 			close(done)
 		}()
 		header := fmt.Sprintf("goroutine %s [%s", <-id, text)
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for {
 			buf := make([]byte, 1<<20)
 			dump := string(buf[:runtime.Stack(buf, true)])
