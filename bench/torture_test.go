@@ -22,8 +22,8 @@ func TestTorture_PassesAndFails(t *testing.T) {
 	}
 	begin := time.Now()
 	status, stdout, stderr = start(t, "torture", "-lock", "busted", "-o", dir)
-	if took := time.Since(begin); took > 10*time.Second || !race.Enabled && status != exitFailed || !hasReason(stderr) || !strings.Contains(stdout, "FAILED") {
-		t.Errorf("busted: status %d after %v, want %d within 10 s with a reason\n%s%s", status, took, exitFailed, stdout, stderr)
+	if took := time.Since(begin); took > 30*time.Second || !race.Enabled && status != exitFailed || !hasReason(stderr) || !strings.Contains(stdout, "FAILED") {
+		t.Errorf("busted: status %d after %v, want %d within 30 s, half of what was asked, with a reason\n%s%s", status, took, exitFailed, stdout, stderr)
 	}
 }
 

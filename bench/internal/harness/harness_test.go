@@ -35,13 +35,21 @@ func TestRun_CountsOnlyTheSpan(t *testing.T) {
 	gc := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(gc)
 	rig := new(Rig)
-	s, err := rig.Run(context.Background(), sleeper(5*time.Millisecond, 3), Options{Warmup: 40 * time.Millisecond, Duration: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
+	span := 100 * time.Millisecond
+	var s Sample
+	for ; s.Ops < 3 && span < 10*time.Second; span *= 2 { // the process may have been off its CPU
+		var err error
+		s, err = rig.Run(context.Background(), sleeper(5*time.Millisecond, 3), Options{Warmup: 40 * time.Millisecond, Duration: span})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// At most 20 each in 100 ms.
+		if s.Span < span || s.Busy != s.Span || float64(s.Ops) > 3*(float64(s.Span)/5e6+1) || len(s.Counts) != 3 {
+			t.Errorf("%+v: want a span of %v or more with at most 60 operations in 100 ms by 3 workers", s, span)
+		}
 	}
-	// At most 20 each in 100 ms; the lower bound is lax, for a busy machine.
-	if s.Span < 100*time.Millisecond || s.Busy != s.Span || s.Ops < 3 || float64(s.Ops) > 3*(float64(s.Span)/5e6+1) || len(s.Counts) != 3 {
-		t.Errorf("%+v: want a span of 100 ms or more with 3 to 60 operations by 3 workers", s)
+	if s.Ops < 3 {
+		t.Errorf("%+v: want an operation or more of each worker", s)
 	}
 	if now := debug.SetGCPercent(77); now != 77 {
 		t.Errorf("after the run GOGC is %d, want what it was before", now)
@@ -78,7 +86,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	time.AfterFunc(30*time.Millisecond, cancel)
 	start := time.Now()
 	_, err := new(Rig).Run(ctx, sleeper(time.Millisecond, 2), Options{Duration: time.Minute})
-	if !errors.Is(err, context.Canceled) || time.Since(start) > 10*time.Second {
+	if !errors.Is(err, context.Canceled) || time.Since(start) > 30*time.Second {
 		t.Errorf("returned %v after %v, want the context's error soon after 30 ms", err, time.Since(start))
 	}
 }

@@ -57,8 +57,8 @@ func TestCancel_EndsTheGenerator(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		begin := time.Now()
-		_, err = kind.Drive(ctx, s, 4, 20*time.Second)
-		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
+		_, err = kind.Drive(ctx, s, 4, time.Minute)
+		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took > 30*time.Second {
 			t.Errorf("%s: %v after %v, want the context's error at once", name, err, took)
 		}
 		cancel()
