@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hqsync/hqsync/asm"
 	"github.com/hqsync/hqsync/internal/numatest"
 )
 
@@ -44,8 +45,7 @@ func arguments(kernel, initramfs, log string) []string {
 		"-m", fmt.Sprint(len(machine.CPUs) * nodeMemory),
 		"-smp", fmt.Sprintf("sockets=%d,cores=2", len(machine.CPUs)),
 		"-kernel", kernel, "-initrd", initramfs,
-		// The emulated time stamp counters are the host's and agree.
-		"-append", "console=ttyS0 loglevel=4 panic=-1 tsc=reliable mitigations=off rdinit=/init",
+		"-append", "console=ttyS0 loglevel=4 panic=-1 " + clock() + " mitigations=off rdinit=/init",
 		"-serial", "file:" + log, "-serial", "stdio",
 	}
 	for n, cpus := range machine.CPUs {
@@ -59,6 +59,15 @@ func arguments(kernel, initramfs, log string) []string {
 		}
 	}
 	return args
+}
+
+// clock returns what the kernel is told about its clock. The emulated time stamp
+// counters are the host's and agree. Their rate is the host's too: a kernel that finds
+// it out on a busy host by itself is wrong by a factor, and then all times end too
+// early, or late, by that factor.
+func clock() string {
+	const khz = 1000 // of a rate in ticks per microsecond
+	return fmt.Sprintf("tsc=reliable tsc_early_khz=%d", asm.TicksPerMicrosecond()*khz)
 }
 
 // boot runs the machine until it switches itself off, and gives each line of its

@@ -26,6 +26,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/hqsync/hqsync/asm"
 )
 
 // verifyPackages are the packages whose suites care about NUMA nodes.
@@ -58,6 +60,7 @@ func main() {
 		packages = verifyPackages
 	}
 
+	asm.TicksPerMicrosecond() // a call seconds later gives the exact rate
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := verify(ctx, o, packages)
 	stop()
