@@ -69,7 +69,7 @@ func runtime_blockUntilEmptyCleanupQueue(timeout int64) bool {
 		runtime.GC()
 		select {
 		case <-ran:
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(10 * time.Second): // something on a stack may look like the address
 		}
 	}
 	time.Sleep(time.Millisecond)
