@@ -117,6 +117,27 @@ func TestWaiters_TellsOfEachOne(t *testing.T) {
 	}
 }
 
+// A record that was given back by who was refused does not bring the stack of that
+// one into another wait.
+func TestWaiters_StackIsNotThatOfWhoWasRefused(t *testing.T) {
+	var recorded, tab parking.Table
+	k := keys(t, 1)[0]
+	recorded.RecordStacks(true)
+	var all []*sleeper
+	for range 100 { // the record is taken by the next who parks on the same P
+		recorded.Park(k, func() bool { return false }, nil, nil, &parking.Options{})
+		all = append(all, sleep(&tab, k, parking.Options{}))
+	}
+	tab.Waiters(func(w parking.WaiterInfo) bool {
+		if len(w.Stack) != 0 {
+			f, _ := runtime.CallersFrames(w.Stack).Next()
+			t.Errorf("a stack of %s although this table records none", f.Function)
+		}
+		return !t.Failed()
+	})
+	wakeAllInOrder(t, &tab, k, all)
+}
+
 // Each design of the ladder is a table that works, and only the measured ones
 // count references.
 func TestLookupDesigns_AllWork(t *testing.T) {

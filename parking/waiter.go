@@ -64,6 +64,7 @@ func (w *waiter) freePinned() {
 //
 //go:norace
 func (w *waiter) freeOn(p int) {
+	w.rare = nil
 	spilled := putRecord(p, w)
 	unpin()
 	spilled.deposit()
@@ -72,10 +73,7 @@ func (w *waiter) freeOn(p int) {
 // free gives back a record that nobody else knows any more.
 //
 //go:norace
-func (w *waiter) free() {
-	w.rare = nil
-	w.freeOn(pin())
-}
+func (w *waiter) free() { w.freeOn(pin()) }
 
 // fill makes w, which is about to be queued on key, say so. It starts the wait's
 // clock and returns its ticket.
