@@ -1,8 +1,11 @@
 package parking_test
 
 import (
+	"context"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hqsync/hqsync/parking"
 )
@@ -44,6 +47,79 @@ func TestBeforeSleepEndsTheGoroutine_NothingIsLeft(t *testing.T) {
 	}()
 	<-done
 	audit(t, &tab, 0)
+}
+
+// A rogue context calls back from one of its methods.
+type rogue struct {
+	context.Context
+	method string
+	f      func()
+}
+
+func (r rogue) call(method string) {
+	if method == r.method {
+		r.f()
+	}
+}
+
+func (r rogue) Err() error            { r.call("Err"); return nil }
+func (r rogue) Done() <-chan struct{} { r.call("Done"); return make(chan struct{}) }
+func (r rogue) Value(any) any         { r.call("Value"); return nil }
+
+// The methods of a context run while the goroutine is queued.
+func TestContextPanics_NothingIsLeft(t *testing.T) {
+	for _, method := range []string{"Err", "Done", "Value"} {
+		for name, end := range map[string]func(){"panic": func() { panic("stop") }, "Goexit": runtime.Goexit} {
+			for _, first := range []string{"", "woken", "late", "woken and late"} {
+				t.Run(method+"/"+name+"/"+first, func(t *testing.T) { contextEnds(t, method, first, end) })
+			}
+		}
+	}
+}
+
+// contextEnds parks with a context whose method ends the wait by end, first waking
+// the waiter, or waiting until its deadline has passed.
+func contextEnds(t *testing.T, method, first string, end func()) {
+	var tab parking.Table
+	var words [2]uint32
+	woken, late := strings.Contains(first, "woken"), strings.Contains(first, "late")
+	limit := parking.Limit{Deadline: time.Now().Add(time.Hour)}
+	limit.Context = rogue{context.Background(), method, func() {
+		if woken {
+			if n, _ := tab.Wake(parking.WordOf(&words[0]), 1, parking.AllBits, parking.Private); n != 1 {
+				t.Error("not queued while the context was asked")
+			}
+		}
+		if late {
+			time.Sleep(2 * time.Millisecond)
+		}
+		end()
+	}}
+	waits := map[string]func(){
+		"Wait": func() { tab.Wait(parking.WordOf(&words[0]), 0, parking.AllBits, parking.Private, limit) },
+		"WaitV": func() {
+			entries := []parking.WaitEntry{{Word: parking.WordOf(&words[0]), Flags: parking.Private}, {Word: parking.WordOf(&words[1]), Flags: parking.Private}}
+			tab.WaitV(entries, limit)
+		},
+	}
+	for name, wait := range waits {
+		if late {
+			limit.Deadline = time.Now().Add(time.Millisecond)
+		}
+		done := make(chan bool)
+		go func() {
+			returned := false
+			defer func() { recover(); done <- returned }()
+			wait()
+			returned = true
+		}()
+		if <-done {
+			t.Errorf("%s returned", name)
+		}
+		audit(t, &tab, 0)
+	}
+	k := parking.Key{Addr: parking.AddrOf(&words[0])}
+	wakeAllInOrder(t, &tab, k, sleepers(&tab, k, 3)) // the records are in order
 }
 
 // A goroutine that is unwinding may park in its deferred functions.

@@ -68,7 +68,8 @@ func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut
 //go:norace
 func (t *Table) parkWithin(w *waiter, ticket uint32, timedOut func(key Key, last bool), opts *Options) Outcome {
 	leave := func() bool { return t.leave(w, timedOut) }
-	return parkTimed(&w.parker, ticket, leave, opts, opts.Skip+2)
+	abandon := func() { t.abandon(w) }
+	return parkTimed(&w.parker, ticket, leave, abandon, opts, opts.Skip+2)
 }
 
 // finish gives w back after the wait has ended (W4) and says how.
@@ -132,30 +133,37 @@ func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, opts *O
 }
 
 // callBeforeSleep runs f. If f does not return, because it panics or ends the
-// goroutine, w must not stay behind: its owner's stack is what keeps it alive.
+// goroutine, w must not stay behind.
 //
 //go:norace
 func (t *Table) callBeforeSleep(w *waiter, f func()) {
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			t.abandon(w)
 		}
-		race.Disable()
-		if t.leave(w, nil) {
-			w.parker.Leave()
-		} else {
-			w.parker.Park(ReasonSemacquire, 0) // the signal is under way
-			signalFirst(w.next, 0)
-			w.next = nil
-		}
-		w.free()
-		race.Enable()
 	}()
 	race.Enable()
 	f()
 	race.Disable()
 	returned = true
+}
+
+// abandon ends the wait of w, whose owner's stack is what keeps it alive and is
+// about to go: user code that it has called does not return.
+//
+//go:norace
+func (t *Table) abandon(w *waiter) {
+	race.Disable()
+	if t.leave(w, nil) {
+		w.parker.Leave()
+	} else {
+		awaitSignal(&w.parker)
+		signalFirst(w.next, 0)
+		w.next = nil
+	}
+	w.free()
+	race.Enable()
 }
 
 // leave takes w off its queue, wherever it is by now, unless a waker was faster.

@@ -56,27 +56,55 @@ func (a *alarm) stop() {
 	}
 }
 
+// arm makes an alarm for the wait of ticket, or returns nil if it is too late
+// already. The methods of a context are its author's: should one of them panic, or
+// end the goroutine, then abandon takes the caller's records, which nothing but its
+// stack keeps alive, off their queues.
+func arm(p *parker, ticket uint32, timeout time.Duration, ctx context.Context, abandon func()) *alarm {
+	var a *alarm
+	armed := false
+	defer func() {
+		if !armed {
+			if a != nil && a.timer != nil {
+				a.timer() // if it rings already, that is for a wait that is over
+			}
+			abandon()
+		}
+	}()
+	if timeout > 0 && (ctx == nil || ctx.Err() == nil) {
+		a = &alarm{parker: p, ticket: ticket}
+		a.set(timeout, ctx)
+	}
+	armed = true
+	return a
+}
+
+// awaitSignal sleeps until the signal that is under way, whatever the alarm does.
+//
+//go:norace
+func awaitSignal(p *parker) {
+	for p.Park(ReasonSemacquire, 0) == rt.Kicked {
+		p.Rearm()
+	}
+}
+
 // forever is a timeout that never passes.
 const forever = time.Duration(math.MaxInt64)
 
 // parkTimed sleeps until a signal, or until leave, which is called after the
-// limit has passed, has taken the caller's record off its queue. It relies on
-// its caller having called race.Disable exactly once, and nobody above:
+// limit has passed, has taken the caller's record off its queue; abandon is for
+// arm. It relies on its caller having called race.Disable exactly once, and nobody above:
 // packages time and context need their edges. skip is the number of frames above
 // the caller that execution traces leave out.
 //
 //go:norace
-func parkTimed(p *parker, ticket uint32, leave func() bool, opts *Options, skip int) Outcome {
+func parkTimed(p *parker, ticket uint32, leave func() bool, abandon func(), opts *Options, skip int) Outcome {
 	race.Enable()
 	begin, timeout := now(), forever
 	if !opts.Deadline.IsZero() {
 		timeout = opts.Deadline.Sub(begin)
 	}
-	var a *alarm
-	if timeout > 0 && (opts.Context == nil || opts.Context.Err() == nil) {
-		a = &alarm{parker: p, ticket: ticket}
-		a.set(timeout, opts.Context)
-	}
+	a := arm(p, ticket, timeout, opts.Context, abandon)
 	race.Disable()
 
 	if a == nil { // too late already

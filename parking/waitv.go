@@ -104,7 +104,8 @@ func (t *Table) waitAny(entries []WaitEntry, keys []Key, opts *Options) (index, 
 	case mismatch >= 0, opts.Context == nil && opts.Deadline.IsZero():
 		g.parker.Park(opts.Reason, opts.Skip+1)
 	default:
-		outcome = parkTimed(&g.parker, ticket, leave, opts, opts.Skip+1)
+		abandon := func() { g.abandon(t) }
+		outcome = parkTimed(&g.parker, ticket, leave, abandon, opts, opts.Skip+1)
 	}
 	index = mismatch
 	if outcome == Unparked {
@@ -160,6 +161,21 @@ func (g *group) leaveAll(t *Table) (dequeued int) {
 		}
 	}
 	return dequeued
+}
+
+// abandon ends the wait, as Table.abandon does.
+//
+//go:norace
+func (g *group) abandon(t *Table) {
+	race.Disable()
+	if g.leaveAll(t) == 0 {
+		g.parker.Leave()
+	} else {
+		awaitSignal(&g.parker)
+		g.drain(t)
+	}
+	g.free()
+	race.Enable()
 }
 
 // drain runs after V1. It returns when all wakers are through, with the lowest
