@@ -20,6 +20,7 @@ import (
 // A world is what the threads of a program share. Each schedule has one of its own.
 type world struct {
 	t      Table
+	other  Table // for operations of all tables
 	first  *hash // of t
 	global *hash
 	words  [4]atomicUint32
@@ -374,6 +375,22 @@ func until(i int) operation {
 	}
 }
 
+// futexUntil waits on user word i until the table is closed.
+func futexUntil(i int) operation {
+	return func(w *world) {
+		err := w.t.Wait(w.futex(i), 0, AllBits, 0, Limit{})
+		sim.Assert(errors.Is(err, ErrClosed), "a wait until Close ended before")
+	}
+}
+
+// stray moves who waits on user word i to word to, by way of another table.
+func stray(i, to int) operation {
+	return func(w *world) {
+		_, _, err := w.other.Requeue(w.futex(i), w.futex(to), 0, 9, 0)
+		sim.Assert(err == nil, "Requeue failed")
+	}
+}
+
 func closeTable(w *world) {
 	sim.Assert(w.t.Close() == nil, "Close failed")
 	r := w.t.Park(w.keys[0], nil, nil, nil, &Options{})
@@ -511,6 +528,7 @@ func moreThreads() []sim.Program {
 		program("resize, requeue, announced", list{awaitAt(0, 1), slots(4, 0), awaitAt(0, 2)}, list{announce(1, 0, 3), announce(2, 0, 2)}, list{unparkMoved(1, 3), slots(8, 0), unparkMoved(2, 2)}),
 		program("immutable, global, park, unpark", list{wait(0), slots(4, Immutable), wait(2)}, list{slots(0, 0), slots(8, 0)}, list{post(0), post(2)}),
 		program("close, park, unpark", list{getUnless(0), until(2)}, list{until(1), slots(4, 0)}, list{give(0), closeTable}),
+		program("close, requeue by another table", list{futexUntil(0)}, list{stray(0, 1), stray(1, 0)}, list{closeTable}),
 		newProgram("first use", true, []list{{wait(0), wait(2)}, {post(0), slots(4, 0)}, {slots(8, 0), post(2)}}),
 		program("growth", list{waitAny(0, numUsers, Limit{}), give(1)}, list{getFor(0), getFor(2), get(1)}, list{futexWake(7, 9, Private), futexWake(5, 9, Private)}),
 		program("waitv", list{waitAny(0, 2, Limit{}), waitAny(2, 2, Limit{})}, list{waitAny(1, 2, timed), slots(4, 0)},

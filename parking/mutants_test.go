@@ -20,6 +20,7 @@ var mutants = []struct {
 	{"park: counted after validate", "park, unpark of a word", 2, sim.Exhaustive(2)},
 	{"park: counted without a fence", "park, unpark of a word", 2, sim.Exhaustive(2)},
 	{"close: park does not look", "close, park", 2, sim.Exhaustive(2)},
+	{"close: strays are left", "close, requeue by another table", 3, sim.Exhaustive(2)},
 	{"leave: stays queued", "timed park, unpark", 2, sim.Exhaustive(2)},
 	{"leave: moves not compared", "timed park, requeue", 2, sim.Uniform(1)},
 	{"unpark: signals twice", "park, unpark", 2, sim.Exhaustive(2)},

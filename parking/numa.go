@@ -21,7 +21,14 @@ type domain struct {
 	making resizeMutex // guards what follows while it is made
 	global atomicPointer[hash]
 	numa   atomicPointer[machine]
+
+	// strays counts, by the numbers of their tables, the waiters that another table
+	// has moved to another bucket. See evictGlobal.
+	strays [64]atomicUint32
 }
+
+//go:norace
+func (d *domain) straysOf(owner uint32) *atomicUint32 { return &d.strays[owner%uint32(len(d.strays))] }
 
 // process is the domain of every table outside tests.
 var process domain

@@ -128,6 +128,9 @@ func (t *Table) append(s spot, key Key, list *waiter) {
 			w.setKey(key)
 		}
 		enqueue(at, w, false)
+		if w.owner != t.space.Load() {
+			t.home().straysOf(w.owner).Add(1) // for its Close
+		}
 		w = next
 	}
 }
