@@ -34,6 +34,11 @@ func TestHalfMigratedBucket_NewcomersJoinTheirQueue(t *testing.T) {
 					t.Fatalf("key %d has %d waiters in one queue, not %d", i, n, len(order[i]))
 				}
 			}
+			told := 0
+			tab.Waiters(func(parking.WaiterInfo) bool { told++; return true })
+			if want := 4*4 + 2*2; told != want {
+				t.Errorf("Waiters tells of %d, not %d", told, want)
+			}
 			for i, k := range ks[:3] {
 				wakeAllInOrder(t, tab, k, order[i])
 			}

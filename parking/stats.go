@@ -2,6 +2,7 @@ package parking
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/hqsync/hqsync/hq"
@@ -36,7 +37,9 @@ type Stats struct {
 	LongestPinned time.Duration
 }
 
-// Stats locks one bucket after the other. The counts are kept in the buckets, so
+// Stats locks one bucket after the other. Waits in the hash that all tables share,
+// as those on futex words without the flag Private, are told only if the table uses
+// no other. The counts are kept in the buckets, so
 // they cost an operation nothing but an addition to memory that it has written.
 //
 //go:norace
@@ -152,10 +155,10 @@ func (w *waiter) recordStack(skip int) {
 func (t *Table) Waiters(f func(WaiterInfo) bool) {
 	var hashes []*hash
 	race.Disable()
-	if h := t.current.Load(); h != nil {
+	for h := t.current.Load(); h != nil; h = h.next.Load() { // during a resize, in the direction of its moves
 		hashes = append(hashes, h)
 	}
-	if h := t.home().global.Load(); h != nil && h != t.current.Load() {
+	if h := t.home().global.Load(); h != nil && !slices.Contains(hashes, h) {
 		hashes = append(hashes, h)
 	}
 	race.Enable()
