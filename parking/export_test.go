@@ -183,6 +183,22 @@ func (r *Record) Sleep() bool {
 	return r.w.parker.Park(ReasonSemacquire, 0) == rt.Signalled
 }
 
+// GrowFrom makes a table that sizes itself grow from n slots, and returns how many
+// it has then.
+func (t *Table) GrowFrom(n int) int {
+	t.resizing.Lock()
+	h, err := t.generation(n, mutable)
+	if err != nil {
+		panic(err)
+	}
+	t.current.Store(h)
+	t.resizing.Unlock()
+	t.grow()
+	return t.Slots()
+}
+
+const MaxAutoSlots = maxAutoSlots
+
 // BeginResize starts a resize to n slots, moves up to queues queues of each
 // bucket, and leaves it there until finish is called. SetSlots would wait.
 func (t *Table) BeginResize(n, queues int) (finish func()) {

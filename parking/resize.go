@@ -178,7 +178,7 @@ func (t *Table) grow() {
 	}
 	t.crowded.Store(0)
 	if old := t.current.Load(); !t.custom && old != nil && old.mode != fixed && len(old.buckets) < maxAutoSlots {
-		if new, err := t.generation(4*len(old.buckets), old.mode); err == nil {
+		if new, err := t.generation(min(4*len(old.buckets), maxAutoSlots), old.mode); err == nil {
 			t.replace(old, new)
 		}
 	}

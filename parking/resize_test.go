@@ -136,6 +136,15 @@ func TestGrowth_ByCollidingAddresses_UntilSetSlots(t *testing.T) {
 	}
 }
 
+func TestGrowth_EndsAtItsLimit(t *testing.T) {
+	for _, n := range []int{parking.MaxAutoSlots / 2, parking.MaxAutoSlots} {
+		var tab parking.Table
+		if got := tab.GrowFrom(n); got != parking.MaxAutoSlots {
+			t.Errorf("grew from %d to %d slots, %d are the most", n, got, parking.MaxAutoSlots)
+		}
+	}
+}
+
 func TestGrowth_WaitersOfOneAddress_DoNotGrowTheTable(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]
