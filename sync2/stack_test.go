@@ -4,9 +4,10 @@ package sync2
 
 import (
 	"runtime"
+	"runtime/debug"
+	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/hqsync/hqsync/internal/race"
 	"github.com/hqsync/hqsync/internal/rt"
@@ -26,34 +27,39 @@ func TestMutex_WaitsOnTheFirstStack(t *testing.T) {
 	if !inChild(t, 1) { // a process without records
 		return
 	}
-	runtime.GOMAXPROCS(1)              // nobody waits for the bucket's lock, which may take more
-	const goroutines, fewer = 2000, 10 // than the 27 that make records
+	const goroutines, first, others = 20_000, 2048, 2048 / 73 / 2
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nobody waits for the bucket's lock, which may take more
 	var mu Mutex
+	var all sync.WaitGroup
+	for parking.Default().Slots() == 0 { // those who wait for the table to be made need more
+		contend(&mu, 1)
+	}
 	mu.Lock()
-	moved := make(chan bool, goroutines)
+	before := stacks()
 	for range goroutines {
-		go func() {
-			var here byte
-			before := uintptr(unsafe.Pointer(&here))
+		all.Go(func() {
 			mu.Lock()
-			moved <- uintptr(unsafe.Pointer(&here)) != before
 			mu.Unlock()
-		}()
+		})
 	}
 	for end := time.Now().Add(time.Minute); parking.Default().Stats().Parked < goroutines; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d are parked", parking.Default().Stats().Parked, goroutines)
 		}
 	}
+	each := (stacks() - before) / goroutines
 	mu.Unlock()
-	grown := 0
-	for range goroutines {
-		if <-moved {
-			grown++
-		}
+	all.Wait()
+	t.Logf("%d bytes of stack for each waiter", each)
+	if each < first/2 || each > first+others {
+		t.Errorf("%d bytes of stack for each waiter, want %d or little more", each, first)
 	}
-	t.Logf("%d of %d stacks grew", grown, goroutines)
-	if grown > fewer {
-		t.Errorf("%d of %d stacks grew, at most %d should", grown, goroutines, fewer)
-	}
+}
+
+// stacks returns the bytes that are used for stacks.
+func stacks() uint64 {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.StackInuse
 }
