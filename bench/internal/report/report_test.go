@@ -193,6 +193,24 @@ func TestPlots_AreWellFormed(t *testing.T) {
 	}
 }
 
+// TestReport_OfWhatNoClockCouldTell: a value of 0 leaves its ratio out, of the text, of the page with its logarithmic axis
+// and of the JSON, which has neither infinities nor NaN.
+func TestReport_OfWhatNoClockCouldTell(t *testing.T) {
+	row := result.Row{Label: "one on 1 mutex", Measure: result.TotalCPU, Of: result.Sync2, Against: result.Sync, Target: result.AtMost(0.95),
+		Samples: map[string][]float64{result.Sync: {0, 1, 1, 1, 1, 1}, result.Sync2: {1, 1, 1, 1, 1, 0}, result.Again: {0, 0, 0, 0, 0, 0}}}
+	row.Evaluate()
+	r := &result.Result{Command: "parked", Samples: 6, Tables: []result.Table{{Name: "parked", Title: "Parked", Rows: []result.Row{row}}}}
+	var text, page, data bytes.Buffer
+	for _, err := range []error{Text(&text, r, TextOptions{Verdicts: true}), HTML(&page, r), r.Write(&data)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if !strings.Contains(text.String(), "undecided") || strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "Inf") {
+		t.Errorf("want no ratio and no verdict:\n%s", &text)
+	}
+}
+
 func TestText_ShowsRatiosWithTheirIntervals(t *testing.T) {
 	var b bytes.Buffer
 	r := sample(10)

@@ -146,11 +146,13 @@ const (
 	Met       Verdict = "met"          // the median reaches the target
 	Noise     Verdict = "within noise" // its interval does
 	Missed    Verdict = "missed"       // neither
-	Undecided Verdict = "undecided"    // the median does not, and there are too few samples for an interval
+	Undecided Verdict = "undecided"    // there are too few samples for an interval, or none that can be compared
 )
 
 func (t Target) judge(value float64, ratio stats.Estimate) Verdict {
 	switch {
+	case ratio.N == 0:
+		return Undecided
 	case t.reached(ratio.Median), t.HarmlessNS > 0 && value <= t.HarmlessNS:
 		return Met
 	case !ratio.Known():

@@ -51,6 +51,7 @@ func TestEvaluate_JudgesEachMeasureFromItsBadSide(t *testing.T) {
 		{"long but harmless", WaitMax, constant(1e6, 10), constant(9e6, 10), harmless, 9, Met},
 		{"long and harmful", WaitMax, constant(10e6, 10), constant(30e6, 10), harmless, 3, Missed},
 		{"harmful but no longer", WaitMax, constant(25e6, 10), constant(30e6, 10), harmless, 1.2, Met},
+		{"less than the clock can tell", WakerCPU, constant(10, 10), constant(0, 10), AtMost(0.6), 0, Undecided},
 		{"no target", WaitMax, constant(25e6, 10), constant(30e6, 10), nil, 1.2, ""},
 	} {
 		row := Row{Measure: test.measure, Of: Sync2, Against: Sync, Target: test.target,

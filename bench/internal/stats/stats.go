@@ -46,10 +46,15 @@ func Median(samples []float64) Estimate {
 	return e
 }
 
-// Ratios returns a[i]/b[i] for the pairs that were measured side by side; a longer slice's rest has no partner.
+// Ratios returns a[i]/b[i] for the pairs that were measured side by side; a longer slice's rest has no partner. If a value
+// of a pair is not above 0 there are no ratios at all: the clock was too coarse, or the system has none. To leave out
+// only such pairs would favour those that took long.
 func Ratios(a, b []float64) []float64 {
 	r := make([]float64, min(len(a), len(b)))
 	for i := range r {
+		if a[i] <= 0 || b[i] <= 0 {
+			return nil
+		}
 		r[i] = a[i] / b[i]
 	}
 	return r

@@ -81,6 +81,16 @@ func TestRatios_PairByPair(t *testing.T) {
 	}
 }
 
+// TestRatios_OfNothing: a value that a coarse clock, or none, made 0 has no ratio, and the other pairs alone would be a
+// choice of them.
+func TestRatios_OfNothing(t *testing.T) {
+	for _, pair := range [][2][]float64{{{1, 0}, {2, 2}}, {{1, 2}, {2, 0}}, {{1, 2}, {2, -1}}, {{0}, {0}}} {
+		if got := Ratios(pair[0], pair[1]); len(got) != 0 {
+			t.Errorf("Ratios(%v, %v) = %v, want none", pair[0], pair[1], got)
+		}
+	}
+}
+
 func TestMeansAndFairness_OfKnownShares(t *testing.T) {
 	near := func(what string, got, want float64) {
 		t.Helper()
