@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -402,16 +403,26 @@ func repository() (root string, found bool) {
 	return "", false
 }
 
-// writeAs writes a result in all forms: asPage and asJSON write one of them.
+// writeAs writes a result in all forms: asPage and asJSON write one of them. No file changes before all forms are there:
+// to draw a page takes a while, in which a second interrupt may end the process, and what there was is then still whole.
 func (o output) writeAs(asPage, asJSON func(io.Writer) error) error {
+	var page, data bytes.Buffer
+	if o.html != "" {
+		if err := asPage(&page); err != nil {
+			return err
+		}
+	}
+	if err := asJSON(&data); err != nil {
+		return err
+	}
 	for _, file := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{{o.html, asPage}, {o.json, asJSON}, {o.extra, asJSON}} {
+		name     string
+		contents *bytes.Buffer
+	}{{o.html, &page}, {o.json, &data}, {o.extra, &data}} {
 		if file.name == "" {
 			continue
 		}
-		if err := writeFile(file.name, file.write); err != nil {
+		if err := os.WriteFile(file.name, file.contents.Bytes(), 0o666); err != nil {
 			return err
 		}
 	}
@@ -420,16 +431,4 @@ func (o output) writeAs(asPage, asJSON func(io.Writer) error) error {
 
 func (o output) write(r *result.Result) error {
 	return o.writeAs(func(w io.Writer) error { return report.HTML(w, r) }, r.Write)
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }

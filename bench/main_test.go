@@ -277,6 +277,29 @@ func TestInterrupt_PrintsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// TestOutput_ChangesNoFileUntilAllFormsAreThere: what is there already stays whole if one of the forms cannot be made.
+func TestOutput_ChangesNoFileUntilAllFormsAreThere(t *testing.T) {
+	o, err := newOutput(t.TempDir(), "headline", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes := func(text string, err error) func(io.Writer) error {
+		return func(w io.Writer) error { _, _ = io.WriteString(w, text); return err }
+	}
+	if err := o.writeAs(writes("page", nil), writes("data", nil)); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := o.writeAs(writes("new", nil), writes("ne", broken)); !errors.Is(err, broken) {
+		t.Errorf("%v, want the error of the form that is broken", err)
+	}
+	for file, want := range map[string]string{o.html: "page", o.json: "data"} {
+		if text, err := os.ReadFile(file); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v; want %q", file, text, err, want)
+		}
+	}
+}
+
 // oneCell is a table of one cheap row.
 func oneCell(target *result.Target) func(int) []tableSpec {
 	return func(int) []tableSpec {
