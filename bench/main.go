@@ -344,6 +344,9 @@ func newOutput(dir, name, extra string) (output, error) {
 	if name == "headline" {
 		base = "report"
 	}
+	if extra == noReport {
+		return output{}, usagef("-json -: name a file; tables go to standard output")
+	}
 	o := output{html: filepath.Join(dir, base+".html"), json: filepath.Join(dir, base+".json"), extra: extra}
 	if dir == noReport {
 		o.html, o.json = "", ""

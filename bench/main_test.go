@@ -107,6 +107,9 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"-procs", "1000000"}, "-procs 1000000"},
 		{[]string{"-filter", "("}, "-filter"},
 		{[]string{"-filter", "NoSuchRow"}, "MutexUncontended"},
+		{[]string{"-json", "-"}, "-json -: name a file"},
+		{[]string{"topology", "-root", filepath.Join(dir, "missing")}, "-root"},
+		{[]string{"topology", "-root", file}, "-root"},
 		{[]string{"-out", filepath.Join(file, "sub")}, "-out DIR"},
 		{[]string{"-out", dir, "-json", filepath.Join(dir, "no", "such", "file")}, "-json FILE"},
 	} {

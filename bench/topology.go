@@ -28,6 +28,9 @@ func (c *topologyCmd) Run(b *bench) error {
 		return err
 	}
 	if c.Root != "" {
+		if info, err := os.Stat(c.Root); err != nil || !info.IsDir() {
+			return usagef("-root %s: want a directory with a copy of /sys in it", c.Root)
+		}
 		t, err := topology.DiscoverFS(os.DirFS(c.Root))
 		if err != nil {
 			return err
