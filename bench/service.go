@@ -31,7 +31,9 @@ type serviceCmd struct {
 
 func (c *serviceCmd) Help() string {
 	return `Measures whole servers: every request goes through one lock, on a port of the loopback interface, and a load generator that
-others wrote measures from outside.
+others wrote measures from outside. Both generators work in a closed loop: a connection asks again when it has been answered.
+While a server stalls nobody asks, so each stall counts once for each connection, and the percentiles are those of answers,
+not of users who come at a rate of their own. That is so with all locks alike: read the ratios, not the times.
 
 Example: go run ./bench service kv
 
@@ -66,7 +68,7 @@ type httpCmd struct{ serviceFlags }
 
 func (c *httpCmd) Help() string {
 	return `The nginx case: one hot file, whose count of users changes under a lock at the begin and the end of each request, on sync,
-sync2 and 64 counts by turns, driven by wrk. -d is the length of a sample, 1s at least, since wrk counts in seconds.
+sync2 and 64 counts by turns, driven by wrk. -d is the length of a sample in whole seconds, 1s at least, since wrk counts in them.
 
 Example: go run ./bench service http -workers 32,384 -d 3s
 
@@ -106,7 +108,7 @@ func (f *serviceFlags) run(b *bench, name, title string, kind *service.Kind) err
 func serviceTable(name, title string, workers []int, procs int, kind *service.Kind) tableSpec {
 	t := tableSpec{
 		name: name, title: title,
-		note: "requests/s and percentiles of the time to an answer as the generator reports them; its connections are the workers",
+		note: "requests/s and percentiles of the time to an answer as the generator reports them; its connections, the workers, ask again once they are answered, so a stall counts once for each",
 	}
 	for _, n := range workers {
 		t.cells = append(t.cells, cell{
