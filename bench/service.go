@@ -89,9 +89,6 @@ func (f *serviceFlags) run(b *bench, name, title string, kind *service.Kind) err
 			return usagef("-workers %d: want 1 to 10000", n)
 		}
 	}
-	if err := kind.Missing(); err != nil {
-		return usageError{err}
-	}
 	switch {
 	case b.D == 0 && b.Quick:
 		b.D = max(400*time.Millisecond, kind.Shortest)
@@ -99,6 +96,9 @@ func (f *serviceFlags) run(b *bench, name, title string, kind *service.Kind) err
 		b.D = time.Second
 	case b.D < kind.Shortest:
 		return usagef("-d %v: want %v or more for %s", b.D, kind.Shortest, kind.Generator)
+	}
+	if err := kind.Missing(); err != nil { // after the flags: what is wrong with them does not depend on the machine
+		return usageError{err}
 	}
 	return b.run(name, func(procs int) []tableSpec { return []tableSpec{serviceTable(name, title, workers, procs, kind)} })
 }
