@@ -309,11 +309,29 @@ func (b *bench) tables(make func(procs int) []tableSpec) ([]tableSpec, error) {
 			specs = append(specs, withProcs(make(procs), procs)...)
 		}
 	}
+	if twice := askedTwice(specs); twice != "" {
+		return nil, usagef("%s would be measured twice; name each number once", twice)
+	}
 	example := specs[0].cells[0].name
 	if specs = selectCells(specs, pattern); len(specs) == 0 {
 		return nil, usagef("-filter %q matches no row; names look like %s", b.Filter, example)
 	}
 	return specs, nil
+}
+
+// askedTwice returns the name of a cell that its table has twice, "" if there is none: as -g 2,2 and -procs 4,4 make.
+func askedTwice(specs []tableSpec) string {
+	seen := map[[2]string]bool{}
+	for _, spec := range specs {
+		for _, c := range spec.cells {
+			key := [2]string{spec.name, c.name}
+			if seen[key] {
+				return c.name
+			}
+			seen[key] = true
+		}
+	}
+	return ""
 }
 
 // withProcs names the tables and rows by the number of Ps.

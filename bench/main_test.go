@@ -107,6 +107,8 @@ func TestUselessRequest_OneLineAndStatus2(t *testing.T) {
 		{[]string{"-procs", "1000000"}, "-procs 1000000"},
 		{[]string{"-filter", "("}, "-filter"},
 		{[]string{"-filter", "NoSuchRow"}, "MutexUncontended"},
+		{[]string{"-procs", "2,4,2"}, "/p=2 would be measured twice"},
+		{[]string{"mutex", "-g", "2,2"}, "g=2/in=0/out=0 would be measured twice"},
 		{[]string{"-json", "-"}, "-json -: name a file"},
 		{[]string{"topology", "-root", filepath.Join(dir, "missing")}, "-root"},
 		{[]string{"topology", "-root", file}, "-root"},
