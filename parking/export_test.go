@@ -197,6 +197,9 @@ func (t *Table) GrowFrom(n int) int {
 	return t.Slots()
 }
 
+// AsksToGrow reports whether the next Park will try to enlarge the table.
+func (t *Table) AsksToGrow() bool { return t.crowded.Load() == 1 }
+
 const MaxAutoSlots = maxAutoSlots
 
 // BeginResize starts a resize to n slots, moves up to queues queues of each

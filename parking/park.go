@@ -32,7 +32,7 @@ import (
 func (t *Table) Park(key Key, validate func() bool, beforeSleep func(), timedOut func(key Key, last bool), opts *Options) Result {
 	t.prepare()
 	race.Disable()
-	if t.crowded.Load() != 0 {
+	if t.crowded.Load() == tooSmall {
 		t.grow()
 	}
 	h := t.root(key)
@@ -122,8 +122,8 @@ func (t *Table) queue(h *hash, key Key, w *waiter, validate func() bool, opts *O
 		s.release()
 		return 0, refused
 	}
-	if *at == nil && s.hash.mode != fixed && s.crowded() {
-		t.crowded.Store(1)
+	if *at == nil && s.hash.mode != fixed && s.crowded() && t.crowded.Load() == roomy {
+		t.crowded.Store(tooSmall)
 	}
 	ticket = t.fill(w, key, opts)
 	enqueue(at, w, opts.Front)

@@ -167,6 +167,13 @@ func (t *Table) Immutable() bool {
 	return h != nil && h.mode == fixed
 }
 
+// The values of Table.crowded.
+const (
+	roomy      = iota
+	tooSmall   // a bucket has too many queues: grow at the next park
+	neverGrows // by itself, any more: else each park in a crowded bucket would ask for it, by a write that all share
+)
+
 // grow enlarges a table that sizes itself. Only a goroutine that is about to
 // park comes here, before it queues; if somebody else is at it already, it goes
 // on. If there is no memory the table stays as it is.
@@ -176,8 +183,11 @@ func (t *Table) grow() {
 	if !t.resizing.TryLock() {
 		return
 	}
-	t.crowded.Store(0)
-	if old := t.current.Load(); !t.custom && old != nil && old.mode != fixed && len(old.buckets) < maxAutoSlots {
+	old := t.current.Load()
+	if t.custom || old.mode == fixed || len(old.buckets) >= maxAutoSlots {
+		t.crowded.Store(neverGrows)
+	} else {
+		t.crowded.Store(roomy)
 		if new, err := t.generation(min(4*len(old.buckets), maxAutoSlots), old.mode); err == nil {
 			t.replace(old, new)
 		}

@@ -145,6 +145,26 @@ func TestGrowth_EndsAtItsLimit(t *testing.T) {
 	}
 }
 
+// Parks in the crowded buckets of a table that does not grow by itself write nothing
+// that others read.
+func TestGrowth_ThatHasEnded_IsNotAskedFor(t *testing.T) {
+	var tab parking.Table
+	if err := tab.SetSlots(2, 0); err != nil {
+		t.Fatal(err)
+	}
+	ks := keys(t, 300)
+	var all []*sleeper
+	for i, k := range ks {
+		all = append(all, sleep(&tab, k, parking.Options{}))
+		if i > 200 && tab.AsksToGrow() {
+			t.Fatalf("asks to grow with %d addresses in 2 slots, which are final", i+1)
+		}
+	}
+	for i, k := range ks {
+		wakeAllInOrder(t, &tab, k, all[i:i+1])
+	}
+}
+
 func TestGrowth_WaitersOfOneAddress_DoNotGrowTheTable(t *testing.T) {
 	var tab parking.Table
 	k := keys(t, 1)[0]

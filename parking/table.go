@@ -16,7 +16,7 @@ import (
 type Table struct {
 	current atomicPointer[hash] // nil until the first park
 	space   atomicUint32        // this table's number, from 1; assigned with the first hash
-	crowded atomicUint32        // 1 = a bucket has too many queues: grow at the next park
+	crowded atomicUint32        // roomy, tooSmall, neverGrows: see resize.go
 	closed  atomicUint32        // 1 = Close has been called
 	stacks  atomicUint32        // 1 = RecordStacks is on
 	in      *domain             // nil = process; set before first use
