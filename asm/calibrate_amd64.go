@@ -11,10 +11,13 @@ import (
 
 const (
 	roughSpan  = 20_000     // ns that the first call measures for
+	roughSteps = 4          // times that the clock has to move meanwhile
 	settleSpan = 10_000_000 // ns since the first call after which the rate is final
-
+	// coarseSpan is settleSpan for a clock that moves in coarse steps, of 16 ms at
+	// most.
+	coarseSpan = 1_000_000_000
 	// nominalRate stands in while the clock does not move (the portable clock
-	// inside a synctest bubble); it is never remembered.
+	// inside a synctest bubble), or too rarely; it is never remembered.
 	nominalRate = 1000
 	maximumRate = 100_000
 )
@@ -75,35 +78,61 @@ func (c *calibration) get(read func() reading) uint64 {
 
 func (c *calibration) measure(read func() reading) uint64 {
 	now := read()
+	if c.origin.state.CompareAndSwap(originNone, originClaimed) {
+		c.origin.reading = now
+		c.origin.state.Store(originSet)
+	}
 	rough := c.rough.Load()
 	if rough == 0 {
-		if c.origin.state.CompareAndSwap(originNone, originClaimed) {
-			c.origin.reading = now
-			c.origin.state.Store(originSet)
-		}
-		if rough = spanRate(read, now); rough == 0 {
-			return nominalRate
-		}
-		c.rough.Store(rough)
-		return rough
-	}
-	if c.origin.state.Load() != originSet || now.nanos-c.origin.nanos < settleSpan {
-		return rough
+		return c.measureFirst(read, now)
 	}
 	// A long span that contradicts the short one did not measure the same clock.
-	r := rateBetween(c.origin.reading, now)
-	if r < rough/2 || r > rough*2 {
+	r := c.sinceOrigin(now, settleSpan)
+	if r == 0 || r < rough/2 || r > rough*2 {
 		return rough
 	}
 	c.settled.Store(r)
 	return r
 }
 
-// spanRate measures for roughSpan from the reading from, or returns 0 if the
-// clock stands still.
+// measureFirst is measure while there is no rate of a short span: at first, and for
+// as long as the clock does not allow one.
+func (c *calibration) measureFirst(read func() reading, now reading) uint64 {
+	if rt.Pinnable { // else a clock that has stood still may be of a synctest bubble, where it jumps
+		if r := c.sinceOrigin(now, coarseSpan); r != 0 {
+			c.settled.Store(r)
+			return r
+		}
+	}
+	rough := spanRate(read, now)
+	if rough == 0 {
+		return nominalRate
+	}
+	c.rough.Store(rough)
+	return rough
+}
+
+// sinceOrigin returns the rate since the first reading, or 0 if that was less than
+// span ns ago.
+func (c *calibration) sinceOrigin(now reading, span int64) uint64 {
+	if c.origin.state.Load() != originSet || now.nanos-c.origin.nanos < span {
+		return 0
+	}
+	return rateBetween(c.origin.reading, now)
+}
+
+// spanRate measures for roughSpan from the reading from. It returns 0 if the clock
+// stands still, or moves in steps so coarse (on Windows, of a millisecond or more)
+// that it shows less than roughSteps of them.
 func spanRate(read func() reading, from reading) uint64 {
+	steps, last := 0, from.nanos
 	for range 1000 {
-		if to := read(); to.nanos-from.nanos >= roughSpan {
+		to := read()
+		if to.nanos != last {
+			steps++
+		}
+		last = to.nanos
+		if steps >= roughSteps && to.nanos-from.nanos >= roughSpan {
 			return rateBetween(from, to)
 		}
 	}

@@ -2,7 +2,11 @@
 
 package asm
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/hqsync/hqsync/internal/rt"
+)
 
 // clocks is a pair of clocks that the test moves: each reading takes step.
 type clocks struct {
@@ -74,4 +78,36 @@ func TestCalibrationDistrustsItsClock(t *testing.T) {
 			t.Errorf("%d ticks per µs, settled %d; want the first 3000 and nothing settled", got, cal.settled.Load())
 		}
 	})
+}
+
+// A clock that moves in steps, as the runtime's does on Windows: from one step to
+// the next many readings are equal, and two may be a whole step apart that are not
+// a microsecond apart.
+func TestCalibration_ClockOfCoarseSteps(t *testing.T) {
+	if !rt.Pinnable {
+		t.Skip("this toolchain has the portable clock only, which the rate of a long span is not taken from")
+	}
+	const rate, effort = 3000, 100 // ticks per µs; ns that a reading takes
+	for _, step := range []int64{100_000, 500_000, 1_000_000, 15_625_000} {
+		for start := range int64(100) {
+			var cal calibration
+			real := start * step / 100
+			read := func() reading {
+				real += effort
+				return reading{uint64(real) * rate / 1000, real / step * step}
+			}
+			for range 3 {
+				if got := cal.get(read); got != nominalRate {
+					t.Fatalf("steps of %d ns, from %d: %d ticks per µs at first, want %d", step, start*step/100, got, nominalRate)
+				}
+			}
+			for range 3 {
+				real += coarseSpan
+				cal.get(read)
+			}
+			if got := cal.get(read); got < rate*98/100 || got > rate*102/100 {
+				t.Fatalf("steps of %d ns, from %d: %d ticks per µs in the end, want %d", step, start*step/100, got, rate)
+			}
+		}
+	}
 }

@@ -14,6 +14,7 @@ func Ticks() uint64 { return ticks() }
 //
 // On arm64 and in the generic build the rate is known. On amd64 the first call
 // measures it for 20 microseconds, to within about one per cent, and a call ten
-// milliseconds later or more settles it. It starts no goroutine and no timer,
+// milliseconds later or more settles it; where the runtime's clock moves in steps
+// of milliseconds, as on Windows, it is 1000 until a call one second later. It starts no goroutine and no timer,
 // opens no file, allocates nothing, and may be called while pinned.
 func TicksPerMicrosecond() uint64 { return ticksPerMicrosecond() }
