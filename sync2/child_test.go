@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,14 +127,16 @@ func startChild(t *testing.T, s subject, part string, patience time.Duration, en
 	return runCommand(t, patience, childEnviron(append(env, childEnv+"="+part, subjectEnv+"="+s.name)...), "", argv...)
 }
 
-// runCommand runs argv and fails the test only if it cannot be started.
+// runCommand runs argv and fails the test only if it cannot be started. A Go process that takes too long prints where its
+// goroutines are.
 func runCommand(t *testing.T, patience time.Duration, env []string, dir string, argv ...string) childResult {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = env, dir
-	cmd.WaitDelay = 5 * time.Second
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 20 * time.Second // then it is killed
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
