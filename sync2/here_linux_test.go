@@ -99,15 +99,16 @@ func TestFirstTagOfAProcess_IsNodeZero(t *testing.T) {
 	if n := topology.Ready().NUMANodes().Len(); n != 4 {
 		t.Fatalf("the machine has %d nodes after the first wait, not 4", n)
 	}
-	for i := 0; i < 1000 && len(tags) < 2; i++ {
-		tags[contend()] = true
+	several := rt.Pinnable || runtime.NumCPU() > 1
+	for begin := time.Now(); len(tags) == 0 || several && len(tags) < 2 && time.Since(begin) < time.Minute; {
+		tags[contend()] = true // all on one CPU, as long as others keep the other one busy
 	}
 	for tag := range tags {
 		if tag < 1 || tag > 4 {
 			t.Errorf("tag %d on a machine of 4 nodes", tag)
 		}
 	}
-	if len(tags) < 2 && (rt.Pinnable || runtime.NumCPU() > 1) {
+	if len(tags) < 2 && several {
 		t.Errorf("all tags are %v, although several Ps, or CPUs, were in use", tags)
 	}
 }

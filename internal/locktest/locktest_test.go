@@ -92,7 +92,8 @@ func TestHarnessCatchesBrokenLocks(t *testing.T) {
 }
 
 // complaints runs the checks over locks with the fault until one complains with the sign, and returns all complaints. What
-// takes an unlucky moment may need several rounds on a machine that is busy with other things.
+// takes an unlucky moment may need several rounds on a machine that is busy with other things, and where checks do not come
+// back in time, more time.
 func complaints(t *testing.T, o locktest.Options, fault locktest.Fault, sign string) (all error) {
 	newLock := func() *locktest.Model {
 		m := locktest.NewModel(fault)
@@ -114,6 +115,7 @@ func complaints(t *testing.T, o locktest.Options, fault locktest.Fault, sign str
 				return all
 			}
 		}
+		o.Patience *= 2
 	}
 	return all
 }
