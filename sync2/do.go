@@ -29,7 +29,7 @@
 //
 // # Transitions
 //
-//	T1  nil -> m                CAS of a cell follows   publish, which takes it back if that fails
+//	T1  nil -> m                store  publish, once it has a cell
 //	T2  m -> &claimed           CAS    the batch, which holds m
 //	T3  m -> nil                CAS    withdraw: the owner, which will run the function itself
 //	T4  &claimed -> &asleep     CAS    the owner, before it parks
@@ -49,8 +49,10 @@
 //	    waiters.
 //	I5  The fields of a request are its owner's but from T2 to T5.
 //
-// A cell may name a request that its owner has meanwhile taken back and made
-// again: T2 compares with m, so it is then a pending request for m all the same.
+// A batch that has read a cell may come late: its owner has taken the request
+// back, and made it again or left it to somebody else who did. T2 compares with m,
+// so it is then a pending request for m all the same. Hence T1 comes last: a record
+// that has been anybody's may be claimed from then on, whatever cell names it.
 //
 // # Lock order
 //
@@ -200,14 +202,14 @@ func (s *askSlot) publish(m *Mutex, f func()) *request {
 		}
 		r := newRequest()
 		r.f, r.ended, r.cell = f, exited, c
-		if race.Enabled {
-			raceRelease(r)
-		}
-		r.of.Store(m) // T1
 		if c.CompareAndSwap(nil, r) {
+			if race.Enabled {
+				raceRelease(r)
+			}
+			r.of.Store(m) // T1
 			return r
 		}
-		r.of.Store(nil) // nobody has seen it
+		r.f, r.cell = nil, nil
 		freeRequest(r)
 	}
 	s.waiting.Add(-1)

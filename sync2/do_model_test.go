@@ -127,6 +127,47 @@ func TestModelDo(t *testing.T) {
 	}
 }
 
+// A record goes from goroutine to goroutine through the pool, so a batch that has read a cell may claim the record
+// when it is a request of somebody else, who has not got a cell for it yet, and may not get the one that he tries.
+func TestModelDo_ClaimedByALateLook(t *testing.T) {
+	defer backToReality()
+	var m *Mutex
+	var late *request // which the batch has found in a cell before its owner withdrew it
+	runs := 0
+	f := func() { runs++ }
+	p := sim.Program{
+		Name: "do, a late look",
+		Setup: func() {
+			parking.ResetForSim()
+			askSlots = [1]askSlot{}
+			m, late, runs = new(Mutex), new(request), 0
+			simSpare = late
+			m.Lock() // by the batch
+		},
+		Threads: []func(){
+			func() {
+				if ran, locked := m.ask(f); !ran {
+					sim.Assert(!locked, "locked by two")
+					f()
+				}
+			},
+			func() {
+				if late.claim(m) {
+					late.run()
+				}
+			},
+			func() { askSlots[0].cells[firstCell()].CompareAndSwap(nil, new(request)) }, // of another mutex
+		},
+		Final: func() error {
+			if runs != 1 {
+				return fmt.Errorf("the function has run %d times", runs)
+			}
+			return nil
+		},
+	}
+	cover(t, fenceMode, p, sim.Options{Strategy: sim.Exhaustive(3)})
+}
+
 // The faults that are seeded in do.go.
 var doMutants = []seeded{
 	{"do: claimed without a look", fenceMode, doProgram("D", "D"), sim.Uniform(1)},

@@ -68,7 +68,6 @@ var headers = []transition{
 	{"tasks", "T5", "WaitGroup.release", func(old, now uint64) bool { return old>>32 != 0 && now == old>>32<<32 }},
 
 	{"request", "T1", "askSlot.publish", func(old, now uint64) bool { return old == 0 && isMutex(now) }},
-	{"request", "T1, no cell", "askSlot.publish", func(old, now uint64) bool { return isMutex(old) && now == 0 }},
 	{"request", "T2", "request.claim", func(old, now uint64) bool { return isMutex(old) && now == at(&claimed) }},
 	{"request", "T3", "request.withdraw", func(old, now uint64) bool { return isMutex(old) && now == 0 }},
 	{"request", "T4", "request.await", func(old, now uint64) bool { return old == at(&claimed) && now == at(&asleep) }},
