@@ -64,7 +64,7 @@ func (m *model) setup() {
 	ResetForSim()
 	for i := range m.locks {
 		m.locks[i] = new(Lock)
-		sim.Name(&m.locks[i].word, string(rune('a'+i)), "locked", "pending", "nosteal", "parked", "HQ", "CLOSING", "qonly")
+		sim.Name(&m.locks[i].word, string(rune('a'+i)), "locked", "pending", "nosteal", "parked", "HQ", "CLOSING", "qonly", "waking")
 	}
 	a := m.locks[0]
 	switch m.crowd.begin {
@@ -148,7 +148,7 @@ func (m *model) check() error {
 	return m.checkQueues()
 }
 
-// modeChange checks that one step may make word before into after.
+// modeChange checks that one step may make word before into after, and that after's bits go together.
 func modeChange(before, after uint32) error {
 	from, to := before&modeMask, after&modeMask
 	if from != to && !(from == modeQ && to == modeHQ || from == modeHQ && to == modeClosing || from == modeClosing) {
@@ -159,6 +159,9 @@ func modeChange(before, after uint32) error {
 	}
 	if to != modeQ && after&pending != 0 {
 		return errors.New("pending outside of mode Q")
+	}
+	if after&parked != 0 && after&waking != 0 {
+		return errors.New("parked and waking")
 	}
 	return nil
 }
@@ -271,7 +274,7 @@ func (m *model) final() error {
 		if m.entered[i] != want[i] {
 			return errors.New("an update was lost")
 		}
-		if w&(locked|pending|nosteal) != 0 || w&modeMask == modeClosing || w&modeMask == modeQ && w&refMask != 0 {
+		if w&(locked|pending|nosteal|waking) != 0 || w&modeMask == modeClosing || w&modeMask == modeQ && w&refMask != 0 {
 			return fmt.Errorf("word %#x at rest", w)
 		}
 		if w&modeMask == modeHQ {

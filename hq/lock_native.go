@@ -8,13 +8,13 @@
 //	0      locked   whoever takes it   UnlockPinned          no
 //	1      pending  the lone spinner   the same, always      no; at most one holder of the bit; only in mode Q
 //	2      nosteal  the queue's head,  the same, for each    may be set while the thread that asked is off its CPU:
-//	                the lone spinner   other as well         whoever has waited out a budget ignores it. May be
-//	                                                         clear while one asks: it looks, and sets it again
-//	3      parked   a sleeper          unlockSlow            may be set with nobody asleep; must not be clear
-//	                                                         while a sleeper of this lock has not been told to wake
+//	                lone spinner,      other as well         whoever has waited out a budget ignores it. May be
+//	                called sleeper                           clear while one asks: it looks, and sets it again
+//	3      parked   a sleeper          unlockSlow            may be set with nobody asleep; see I5
 //	4-5    mode     inflate, deflate   deflate               no; 0 = Q, 1 = HQ, 2 = CLOSING
 //	6      q only   SetHQ              SetHQ                 no
-//	7      -        -                  -                     always 0
+//	7      waking   unlockSlow         the sleeper that it    no; never together with parked
+//	                                   has called, or itself
 //	8-31   ref      mode Q: the last waiter, 0 = no queue. HQ, CLOSING: the roster
 //
 // # Transitions (the other bits stay as they are)
@@ -28,15 +28,17 @@
 //	T7   Q: (ref, locked) (me, 0) -> (0, 1) CAS   head takes the word, nobody behind it
 //	T8   locked 0 -> 1                      CAS   head takes the word, then makes its successor head
 //	T9   Q: ref me -> 0                     CAS   head leaves, nobody behind it
-//	T10  nosteal 0 -> 1                     or    head or lone waiter has lost its patience
-//	T11  nosteal 1 -> 0                     CAS   with T7, T8; and: head leaves
-//	T12  parked 0 -> 1                      CAS   sleeper, only while locked; or: owner that puts sleepers back
-//	T13  parked 1 -> 0                      and   unlocker, before it tells the sleepers
+//	T10  nosteal 0 -> 1                     or    head, lone waiter or called sleeper has lost its patience
+//	T11  nosteal 1 -> 0                     CAS   with T7, T8, and T1 of a called sleeper; and: it, or the head, leaves
+//	T12  parked 0 -> 1                      CAS   sleeper, only while locked; or owner that was one. Not while waking
+//	T13  (parked, waking) 10 -> 01          CAS   unlocker, before it looks who sleeps
 //	T14  (mode, ref) (Q, t) -> (HQ, r)      CAS   head inflates: the queue goes on in roster r, t its tail
 //	T15  mode HQ -> CLOSING                 CAS   deflate: nobody enqueues any more
 //	T16  (mode, ref) (CLOSING, r) -> (Q, 0) CAS   nobody was queued
 //	T17  mode CLOSING -> HQ                 CAS   somebody was
 //	T18  q only 0 <-> 1                     or, and
+//	T19  waking 1 -> 0                      and   called sleeper that has the lock or sleeps again; unlocker that found nobody
+//	T20  waking 0 -> 1                      CAS   unlocker, after T19: somebody may have relied on it. Not while parked
 //
 // Queues, cohorts and rosters have theirs in queue_native.go and
 // roster_native.go.
@@ -51,9 +53,9 @@
 //	I4  a queue that is not empty has a head, a promotion is under way, or next
 //	    of some node is left and its successor is about to link itself.
 //	I5  a sleeper that has not been told to wake implies locked and parked, or
-//	    an unlocker between T2 and the end of unlockSlow, or the sleeper has not
-//	    looked at the word yet, or it is in the row of one that has been told to
-//	    and has not tried for a budget since.
+//	    waking, or an unlocker between T2 and the end of unlockSlow, or the sleeper
+//	    has not looked at the word yet, or it is in the row of one that has been
+//	    told to and has not tried for a budget since.
 //	I6  a pinned wait ends after Tunables.Budget. Nothing waits for another
 //	    thread to finish a step: N6 lets the slower of promoter and successor do
 //	    the rest, and in mode CLOSING newcomers compete without a queue.
@@ -92,7 +94,8 @@ const (
 	modeClosing = 2 << 4
 	modeMask    = 3 << 4
 
-	qOnly = 1 << 6
+	qOnly  = 1 << 6
+	waking = 1 << 7
 
 	refShift = 8
 	refMask  = 0xffffff << refShift
@@ -236,20 +239,28 @@ func (l *Lock) lockSlow() {
 	}
 	race.Disable() // queue nodes and sleepers are shared by unrelated locks
 	begin := nanotime()
-	var row *sleeper
-	for patient := true; !l.spin(begin, patient); patient = false {
+	var s *sleeper // as which the caller has slept
+	for !l.try(begin, s) {
 		unpin()
-		if !mutant("hq: who sleeps again forgets the row") {
-			row.wake() // its turn need not wait for the caller's
-		}
-		row = l.sleep()
+		s = l.sleep(s)
 		Locate()
 		pin()
 	}
-	if row != nil && !mutant("hq: who takes the lock forgets the row") {
-		l.putBack(row)
+	if s != nil {
+		l.awake(s)
 	}
 	race.Enable()
+}
+
+// try tries to take l within a budget, for a caller that has slept as s unless that
+// is nil.
+//
+//go:norace
+func (l *Lock) try(begin int64, s *sleeper) bool {
+	if s != nil && s.called {
+		return l.spinBeside(0, 1)
+	}
+	return l.spin(begin, s == nil)
 }
 
 // spin tries to take l within a budget. A caller that has slept already is no
@@ -270,7 +281,7 @@ func (l *Lock) spin(begin int64, patient bool) bool {
 			}
 		case w&(refMask|modeMask|pending|nosteal) == 0:
 			if l.word.CompareAndSwap(w, w|pending) { // T3
-				return l.spinPending()
+				return l.spinBeside(pending, lonePatience)
 			}
 		default:
 			return l.spinQueued(begin)
@@ -278,20 +289,23 @@ func (l *Lock) spin(begin int64, patient bool) bool {
 	}
 }
 
-// spinPending waits as the lone waiter.
+// spinBeside waits without a place in the queue and lets others barge for so many
+// times the patience of a head: the lone waiter, whose bit is pending, or the one
+// sleeper that has been called. That one has waited longer than all who are queued,
+// and would be late again behind them.
 //
 //go:norace
-func (l *Lock) spinPending() bool {
+func (l *Lock) spinBeside(bit uint32, patience int64) bool {
 	t := tuned()
 	watch := start(t.budget)
-	asked := uint32(nosteal)
+	mine := bit | nosteal
 	if mutant("hq: lone waiter keeps others out") {
-		asked = 0
+		mine = bit
 	}
 	for i := 1; ; i++ {
 		w := l.word.Load()
 		if w&locked == 0 {
-			if l.word.CompareAndSwap(w, w&^(pending|asked)|locked) { // T4
+			if l.word.CompareAndSwap(w, w&^mine|locked) { // T4, or T1 with T11
 				return true
 			}
 			continue
@@ -301,11 +315,11 @@ func (l *Lock) spinPending() bool {
 			continue
 		}
 		if watch.late() {
-			l.word.And(^(pending | asked)) // T5
+			l.word.And(^mine) // T5, T11
 			watch.stop(tallyHere())
 			return false
 		}
-		if w&nosteal == 0 && watch.now-watch.began > lonePatience*t.patience {
+		if w&nosteal == 0 && watch.now-watch.began > patience*t.patience {
 			l.word.Or(nosteal) // T10
 		}
 	}

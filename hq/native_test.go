@@ -10,6 +10,7 @@ import (
 
 	"github.com/hqsync/hqsync/internal/locktest"
 	"github.com/hqsync/hqsync/internal/numatest"
+	"github.com/hqsync/hqsync/internal/rt"
 )
 
 // checkQuiet checks what must hold when nobody uses l: the word is 0 and every
@@ -87,11 +88,11 @@ func TestTransitionsOfModeQ(t *testing.T) {
 	l := new(Lock)
 	l.LockPinned()
 	checkWord(t, "T1", l, locked)
-	if l.spinPending() {
+	if l.spinBeside(pending, lonePatience) {
 		t.Error("T5: took a held lock")
 	}
 	l.word.Or(pending)
-	if l.spinPending() {
+	if l.spinBeside(pending, lonePatience) {
 		t.Error("T5: took a held lock")
 	}
 	checkWord(t, "T5", l, locked)
@@ -295,5 +296,56 @@ func TestLockDoesNotAllocate(t *testing.T) {
 	l := new(Lock)
 	if n := testing.AllocsPerRun(1000, func() { l.Lock(); l.Unlock() }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Who has been on the stack before comes first, then who came early; a sleeper of
+// another lock is woken.
+func TestSleepers_CalledInTurn(t *testing.T) {
+	const mine, other = 1, 2
+	sleepers := map[string]*sleeper{}
+	nap := func(name string, lock uintptr, again bool) *sleeper {
+		s := &sleeper{lock: lock, again: again}
+		s.parker.Prepare()
+		sleepers[name] = s
+		return s
+	}
+	order := func(s *sleeper) (names string) {
+		for ; s != nil; s = s.row {
+			for name, who := range sleepers {
+				if who == s {
+					names += name
+				}
+			}
+		}
+		return names
+	}
+	slot := new(sleepSlot)
+	slot.push(nap("a", mine, false))
+	returned := nap("b", mine, true)
+	returned.queue(nap("c", mine, false))
+	returned.queue(nap("d", mine, false))
+	slot.push(returned)
+	slot.push(nap("e", mine, false))
+	slot.push(nap("x", other, false))
+	slot.push(nap("f", mine, true))
+	self := nap("s", mine, false)
+	slot.push(self)
+
+	row, found := slot.take(mine, self)
+	if got := order(row); got != "bcdfae" || !found || slot.top.Load() != nil {
+		t.Errorf("took %s, and the caller: %t; want bcdfae, and the caller", got, found)
+	}
+	sleepers["x"].parker.Park(rt.ReasonSemacquire, 0) // returns, since it has been woken
+	for want := "cdfae"; want != ""; want = want[1:] {
+		if row = row.dissolve(); order(row) != want || !row.again {
+			t.Errorf("then %s, been there before: %t; want %s", order(row), row.again, want)
+		}
+	}
+	if row.last != nil {
+		t.Error("a row of one has a last")
+	}
+	if row, found := slot.take(mine, self); row != nil || found {
+		t.Error("found somebody on the empty stack")
 	}
 }

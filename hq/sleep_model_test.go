@@ -45,7 +45,10 @@ func TestMutants_ImpatienceAndSleep(t *testing.T) {
 		{"hq: who takes the lock forgets the row", row},
 		{"hq: who sleeps again forgets the row", longRow},
 		{"hq: a row is put back in secret", row},
-		{"hq: who leaves by itself forgets the row", threeInRow},
+		{"hq: who leaves by itself forgets the others", threeInRow},
+		{"hq: a called sleeper is never done", row},
+		{"hq: nobody looks who has relied on waking", threeInRow},
+		{"hq: one row takes the place of another", longRow},
 	} {
 		p, o := m.crowd.program()
 		o.Budget = 100_000

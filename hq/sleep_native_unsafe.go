@@ -13,10 +13,11 @@ import (
 // so many wait that the last of them would have to for longer than the budget.
 //
 // An unlock takes the whole stack. A sleeper of another lock is woken, looks at its
-// own word and sleeps again. Of those of this lock the first to come is woken; the
-// others stay asleep in a row behind it. When it has the lock it puts the row back,
-// so that its unlock wakes the next; when its budget is spent first it wakes the
-// next itself. All at once they would tear at the word, and most would be late again.
+// own word and sleeps again. Of those of this lock the one that has waited longest
+// is called: it is woken, and the others stay asleep in a row behind it. Until it
+// has the lock or sleeps again nobody else is called, also of those who go to sleep
+// meanwhile: all at once they would tear at the word, and most would be late again.
+// When it has the lock it puts the row back, so that its unlock calls the next.
 
 // A sleeper is one sleeping goroutine. It lives on the heap, since the stack of
 // a parked goroutine may move.
@@ -25,6 +26,9 @@ type sleeper struct {
 	lock   uintptr  // address of the Lock, to be compared only
 	next   *sleeper // on the stack; immutable once pushed, until taken
 	row    *sleeper // asleep behind this one, which has them to itself
+	last   *sleeper // of the row, nil if there is none; of no meaning inside a row
+	again  bool     // has been on the stack before: comes before those that have not
+	called bool     // woken by an unlocker after T13 or T20, and owes T19
 }
 
 type sleepSlot struct {
@@ -36,37 +40,45 @@ var slots [sleepSlots]sleepSlot
 
 func (l *Lock) slotOf() *sleepSlot { return &slots[slotNumber(uintptr(unsafe.Pointer(l)))] }
 
-// sleep parks the calling goroutine, which is not pinned, until an unlock of l, and
-// returns those who sleep behind it. It may return early.
+// sleep parks the calling goroutine, which is not pinned, until it is woken by an
+// unlock, and returns as what it has slept. It may return early. The caller has
+// slept as was before, unless that is nil; the row behind that goes with it.
 //
 //go:norace
-func (l *Lock) sleep() (row *sleeper) {
+func (l *Lock) sleep(was *sleeper) *sleeper {
 	s := &sleeper{lock: uintptr(unsafe.Pointer(l))}
+	if was != nil {
+		s.again = true
+		if !mutant("hq: who sleeps again forgets the row") {
+			s.row, s.last = was.row, was.last
+		}
+	}
 	s.parker.Prepare()
 	slot := l.slotOf()
 	slot.push(s)
+	if was != nil && was.called {
+		l.word.And(^uint32(waking)) // T19. Who has relied on it is on the stack with s
+	}
 	for {
 		w := l.word.Load()
 		if w&locked == 0 && !mutant("hq: sleeps though it is free") {
-			if slot.wake(s.lock, s) {
+			others, found := slot.take(s.lock, s)
+			if found || mutant("hq: leaves though it was taken") {
 				s.parker.Leave()
-				if mutant("hq: who leaves by itself forgets the row") {
-					return nil
+				if !mutant("hq: who leaves by itself forgets the others") {
+					s.queue(others)
 				}
-				return s.row // it may have been in a row, and put back
+				return s
 			}
-			if mutant("hq: leaves though it was taken") {
-				s.parker.Leave()
-				return nil
-			}
+			others.wake()
 			break // somebody took s off the stack: the signal is coming
 		}
-		if w&parked != 0 || l.word.CompareAndSwap(w, w|parked) { // T12
-			break // I5: the unlock that ends this locked state sees parked and s
+		if w&(parked|waking) != 0 || l.word.CompareAndSwap(w, w|parked) { // T12
+			break // I5: the next unlock, or the sleeper that has been called, sees to s
 		}
 	}
 	s.parker.Park(rt.ReasonSemacquire, 0)
-	return s.row
+	return s
 }
 
 // unlockSlow runs after T2 left w.
@@ -78,22 +90,101 @@ func (l *Lock) unlockSlow(w uint32) {
 		rt.Throw("hq: unlock of unlocked lock")
 	}
 	if mutant("hq: sleepers told before parked is clear") {
-		l.slotOf().wake(uintptr(unsafe.Pointer(l)), nil)
+		l.call()
 		l.word.And(^uint32(parked))
 		return
 	}
-	l.word.And(^uint32(parked)) // T13, before the stack is taken: see I5
-	l.slotOf().wake(uintptr(unsafe.Pointer(l)), nil)
+	for from := uint32(parked); l.beginWaking(from); from = 0 { // T13, T20
+		if l.call() {
+			return
+		}
+		l.word.And(^uint32(waking)) // T19, before the stack is looked at: see I5
+		if l.slotOf().top.Load() == nil || mutant("hq: nobody looks who has relied on waking") {
+			return
+		}
+	}
 }
 
-// putBack leaves a row to the next unlock. Its caller holds l.
+// beginWaking sets waking instead of from, which is parked or nothing, unless the
+// two bits say something else by now.
 //
 //go:norace
-func (l *Lock) putBack(row *sleeper) {
-	l.slotOf().push(row)
-	if !mutant("hq: a row is put back in secret") {
-		l.word.Or(parked) // T12
+func (l *Lock) beginWaking(from uint32) bool {
+	for {
+		w := l.word.Load()
+		if w&(parked|waking) != from {
+			return false
+		}
+		if l.word.CompareAndSwap(w, w&^parked|waking) {
+			return true
+		}
 	}
+}
+
+// call wakes the sleeper of l that has waited longest, with the others for its row,
+// and reports whether there is any.
+//
+//go:norace
+func (l *Lock) call() bool {
+	s, _ := l.slotOf().take(uintptr(unsafe.Pointer(l)), nil)
+	if s == nil {
+		return false
+	}
+	s.called = true
+	s.wake()
+	return true
+}
+
+// awake leaves those who sleep to the next unlock. Its caller holds l and has slept
+// as s.
+//
+//go:norace
+func (l *Lock) awake(s *sleeper) {
+	slot := l.slotOf()
+	if s.row != nil && !mutant("hq: who takes the lock forgets the row") {
+		slot.push(s.dissolve())
+	}
+	if s.called && !mutant("hq: a called sleeper is never done") {
+		l.word.And(^uint32(waking)) // T19, before the stack is looked at: see I5
+	}
+	if slot.top.Load() == nil || mutant("hq: a row is put back in secret") {
+		return
+	}
+	for {
+		w := l.word.Load()
+		if w&(parked|waking) != 0 || l.word.CompareAndSwap(w, w|parked) { // T12
+			return
+		}
+	}
+}
+
+// queue puts t, which may be nil, and its row at the end of that of s.
+//
+//go:norace
+func (s *sleeper) queue(t *sleeper) {
+	if t == nil {
+		return
+	}
+	end, last := s.last, t.last
+	if end == nil || mutant("hq: one row takes the place of another") {
+		end = s
+	}
+	if last == nil {
+		last = t
+	}
+	end.row, s.last = t, last
+}
+
+// dissolve returns the row of s, which is not empty, as one of its first sleeper.
+//
+//go:norace
+func (s *sleeper) dissolve() *sleeper {
+	first := s.row
+	first.again, first.last = true, nil
+	if s.last != first {
+		first.last = s.last
+	}
+	return first
 }
 
 //go:norace
@@ -107,28 +198,36 @@ func (slot *sleepSlot) push(s *sleeper) {
 	}
 }
 
-// wake takes the stack and wakes those on it, but of the sleepers of the given lock
-// that are without a row only the first to come, with the others for its row. It
-// does not wake self, and reports whether that was there. Taking all at once is what
-// makes the stack safe from a record that comes back to it.
+// take takes the stack and returns the sleepers of the given lock, but self, as one
+// row: those first who have been on the stack before, and those who came early
+// before those who came late. It wakes the others, and reports whether self was
+// there. Taking all at once is what makes the stack safe from a record that comes
+// back to it.
 //
 //go:norace
-func (slot *sleepSlot) wake(lock uintptr, self *sleeper) (found bool) {
-	var first *sleeper
+func (slot *sleepSlot) take(lock uintptr, self *sleeper) (row *sleeper, found bool) {
+	var again, fresh *sleeper
 	for s := slot.top.Swap(nil); s != nil; {
 		next := s.next // after Unpark s is its owner's again
 		switch {
 		case s == self:
 			found = true
-		case s.lock == lock && s.row == nil:
-			s.row, first = first, s
-		default:
+		case s.lock != lock:
 			s.wake()
+		case s.again:
+			s.queue(again)
+			again = s
+		default:
+			s.queue(fresh)
+			fresh = s
 		}
 		s = next
 	}
-	first.wake()
-	return found
+	if again == nil {
+		return fresh, found
+	}
+	again.queue(fresh)
+	return again, found
 }
 
 // wake lets the goroutine of s, which may be nil, go on.

@@ -15,7 +15,8 @@ import (
 type Tunables struct {
 	// A domain's waiters hand a lock in mode HQ among themselves at most Local
 	// times (hq.local: 1 to 1000000, by default 128) and for at most LocalTime
-	// (hq.localtime: 1us to 1s, by default 50us) while another domain waits.
+	// (hq.localtime: 1us to 1s, by default 10us) while another domain waits:
+	// its waiters spend their Budget meanwhile.
 	Local     int
 	LocalTime time.Duration
 
@@ -53,7 +54,7 @@ type tuning struct {
 }
 
 var (
-	defaults = Tunables{Local: 128, LocalTime: 50 * time.Microsecond, HandOvers: 50, Crossings: 2, Streak: 3, Keep: 1, Votes: 8,
+	defaults = Tunables{Local: 128, LocalTime: 10 * time.Microsecond, HandOvers: 50, Crossings: 2, Streak: 3, Keep: 1, Votes: 8,
 		Budget: 30 * time.Microsecond, Patience: time.Microsecond}
 	defaultTuning = defaults.tuning()
 	inForce       atomicPointer[tuning] // nil: defaultTuning
