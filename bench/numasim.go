@@ -39,7 +39,7 @@ func (c *numasimSpinCmd) Help() string {
 	return `Every lock in locktorture's loop: one lock, no work outside, three lines of data inside. Per machine, number of threads and
 lock: simulated ns per acquisition, gain over qspinlock, fairness (the share of the luckier half of the threads, and
 max/(max+min); published figures may be either), and how many hand-overs stayed within a domain. hq is looked at with up to
-64 threads, of which many sleep already.
+128 threads, of which most sleep.
 
 Example: go run -tags sim ./bench numasim -preset epyc9654-nps12,epyc9654-nps1-llc
 
@@ -239,9 +239,9 @@ func costSheet(machines []numasim.Machine) result.Sheet {
 	return s
 }
 
-// mostOfOurs is the most threads that hq is looked at with. Of more, in a loop without a moment outside of the lock, most wait
-// longer than a goroutine may spin pinned, and sleep, which the simulator takes minutes for.
-const mostOfOurs = 64
+// mostOfOurs is the most threads that hq is looked at with. Of more, in a loop without a moment outside of the lock, nearly all
+// wait longer than a goroutine may spin pinned, and sleep: they have too few turns in a run for its fairness to mean anything.
+const mostOfOurs = 128
 
 // What hq should come to in the model, and up to how many threads the gain matters as such.
 const (
