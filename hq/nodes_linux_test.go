@@ -108,7 +108,10 @@ func severalNodes(t *testing.T) (domains []topology.Domain) {
 		if numatest.Emulated() {
 			// The emulator's threads take turns on fewer CPUs, for milliseconds each: few
 			// waiters are there at a time, and they leave before many hand-overs.
-			// Under the shipped budget hardly ever do two of them meet in the queue.
+			// Under the shipped budget no load makes them meet in the queue, whatever the
+			// length of sections: that takes an owner, a head and one behind it within
+			// 30 us, and with two CPUs for the emulator one of the three does not run.
+			// Hundreds of thousands of sections then see no hand-over at all.
 			u.Budget, u.LocalTime, u.HandOvers, u.Crossings = 200*time.Millisecond, time.Second, 5, 0
 		}
 	})
