@@ -20,9 +20,10 @@
 //
 // Every pinned wait is bounded, because a stop-the-world waits for whoever is
 // pinned. A waiter whose time is up leaves its node behind as abandoned (it is
-// unlinked by the head that meets it), unpins itself, and sleeps until an
-// unlock. A waiter whose thread has lost its CPU for longer than that is passed
-// over.
+// unlinked by the head that meets it), unpins itself, and sleeps until an unlock
+// calls it. One sleeper of a lock is on its way at a time, and competes beside the
+// head: behind the queue it would be late again. A waiter whose thread has lost its
+// CPU for longer than the bound is passed over.
 //
 // # Mode HQ
 //

@@ -31,14 +31,13 @@
 //	T10  nosteal 0 -> 1                     or    head, lone waiter or called sleeper has lost its patience
 //	T11  nosteal 1 -> 0                     CAS   with T7, T8, and T1 of a called sleeper; and: it, or the head, leaves
 //	T12  parked 0 -> 1                      CAS   sleeper, only while locked; or owner that was one. Not while waking
-//	T13  (parked, waking) 10 -> 01          CAS   unlocker, before it looks who sleeps
+//	T13  (parked, waking) 10 -> 01          CAS   unlocker, before it takes the stack of sleepers
 //	T14  (mode, ref) (Q, t) -> (HQ, r)      CAS   head inflates: the queue goes on in roster r, t its tail
 //	T15  mode HQ -> CLOSING                 CAS   deflate: nobody enqueues any more
 //	T16  (mode, ref) (CLOSING, r) -> (Q, 0) CAS   nobody was queued
 //	T17  mode CLOSING -> HQ                 CAS   somebody was
 //	T18  q only 0 <-> 1                     or, and
 //	T19  waking 1 -> 0                      and   called sleeper that has the lock or sleeps again; unlocker that found nobody
-//	T20  waking 0 -> 1                      CAS   unlocker, after T19: somebody may have relied on it. Not while parked
 //
 // Queues, cohorts and rosters have theirs in queue_native.go and
 // roster_native.go.
@@ -55,7 +54,9 @@
 //	I5  a sleeper that has not been told to wake implies locked and parked, or
 //	    waking, or an unlocker between T2 and the end of unlockSlow, or the sleeper
 //	    has not looked at the word yet, or it is in the row of one that has been
-//	    told to and has not tried for a budget since.
+//	    told to and has not tried for a budget since. So whoever clears parked (T13)
+//	    or waking (T19) looks at the stack after that: those who relied on the bit
+//	    are there, unless somebody else has taken them off it.
 //	I6  a pinned wait ends after Tunables.Budget. Nothing waits for another
 //	    thread to finish a step: N6 lets the slower of promoter and successor do
 //	    the rest, and in mode CLOSING newcomers compete without a queue.
@@ -239,7 +240,7 @@ func (l *Lock) lockSlow() {
 	}
 	race.Disable() // queue nodes and sleepers are shared by unrelated locks
 	begin := nanotime()
-	var s *sleeper // as which the caller has slept
+	var s *sleeper // what the caller was in its last sleep
 	for !l.try(begin, s) {
 		unpin()
 		s = l.sleep(s)
@@ -252,8 +253,8 @@ func (l *Lock) lockSlow() {
 	race.Enable()
 }
 
-// try tries to take l within a budget, for a caller that has slept as s unless that
-// is nil.
+// try tries to take l within a budget. s is what the caller was in its last sleep,
+// nil if it has not slept.
 //
 //go:norace
 func (l *Lock) try(begin int64, s *sleeper) bool {

@@ -77,7 +77,7 @@ var transitions = newTransitions()
 
 func newTransitions() *sim.Transitions {
 	return sim.NewTransitions("T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "T11", "T12", "T13",
-		"T14", "T15", "T16", "T17", "T18", "T19", "T20", "N1", "N2", "N3", "N4", "N5", "N6", "N8", "N9", "N10", "N11", "N12")
+		"T14", "T15", "T16", "T17", "T18", "T19", "N1", "N2", "N3", "N4", "N5", "N6", "N8", "N9", "N10", "N11", "N12")
 }
 
 // sawWrite names the transition of a write, or objects to it.
@@ -143,8 +143,6 @@ func wordTransition(old, now uint32) string {
 		return "T18"
 	case changed == waking && now&waking == 0 && !ref:
 		return "T19"
-	case changed == waking && now&parked == 0 && !ref:
-		return "T20"
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ type sleeper struct {
 	row    *sleeper // asleep behind this one, which has them to itself
 	last   *sleeper // of the row, nil if there is none; of no meaning inside a row
 	again  bool     // has been on the stack before: comes before those that have not
-	called bool     // woken by an unlocker after T13 or T20, and owes T19
+	called bool     // woken by an unlocker after T13, and owes T19
 }
 
 type sleepSlot struct {
@@ -40,9 +40,10 @@ var slots [sleepSlots]sleepSlot
 
 func (l *Lock) slotOf() *sleepSlot { return &slots[slotNumber(uintptr(unsafe.Pointer(l)))] }
 
-// sleep parks the calling goroutine, which is not pinned, until it is woken by an
-// unlock, and returns as what it has slept. It may return early. The caller has
-// slept as was before, unless that is nil; the row behind that goes with it.
+// sleep parks the calling goroutine, which is not pinned, until an unlock wakes it,
+// and returns the sleeper that it was, with the row behind it. It may return early.
+// was is what the last sleep of the same wait returned, or nil: its row sleeps on
+// behind the new one.
 //
 //go:norace
 func (l *Lock) sleep(was *sleeper) *sleeper {
@@ -57,7 +58,7 @@ func (l *Lock) sleep(was *sleeper) *sleeper {
 	slot := l.slotOf()
 	slot.push(s)
 	if was != nil && was.called {
-		l.word.And(^uint32(waking)) // T19. Who has relied on it is on the stack with s
+		l.word.And(^uint32(waking)) // T19: what comes next is the look at the stack
 	}
 	for {
 		w := l.word.Load()
@@ -90,29 +91,29 @@ func (l *Lock) unlockSlow(w uint32) {
 		rt.Throw("hq: unlock of unlocked lock")
 	}
 	if mutant("hq: sleepers told before parked is clear") {
-		l.call()
+		l.call(false)
 		l.word.And(^uint32(parked))
 		return
 	}
-	for from := uint32(parked); l.beginWaking(from); from = 0 { // T13, T20
-		if l.call() {
-			return
-		}
-		l.word.And(^uint32(waking)) // T19, before the stack is looked at: see I5
-		if l.slotOf().top.Load() == nil || mutant("hq: nobody looks who has relied on waking") {
-			return
-		}
+	if !l.beginWaking() || l.call(true) {
+		return
 	}
+	l.word.And(^uint32(waking)) // T19
+	if l.slotOf().top.Load() == nil || mutant("hq: nobody looks who has relied on waking") {
+		return
+	}
+	// Somebody may have relied on waking after the stack was taken. Nobody does from
+	// now on, so one more look will do, and whom it wakes owes no T19.
+	l.call(false)
 }
 
-// beginWaking sets waking instead of from, which is parked or nothing, unless the
-// two bits say something else by now.
+// beginWaking sets waking instead of parked (T13), unless another unlocker has.
 //
 //go:norace
-func (l *Lock) beginWaking(from uint32) bool {
+func (l *Lock) beginWaking() bool {
 	for {
 		w := l.word.Load()
-		if w&(parked|waking) != from {
+		if w&parked == 0 {
 			return false
 		}
 		if l.word.CompareAndSwap(w, w&^parked|waking) {
@@ -122,21 +123,21 @@ func (l *Lock) beginWaking(from uint32) bool {
 }
 
 // call wakes the sleeper of l that has waited longest, with the others for its row,
-// and reports whether there is any.
+// and reports whether there is one. That owes T19 if it is told that it was called.
 //
 //go:norace
-func (l *Lock) call() bool {
+func (l *Lock) call(called bool) bool {
 	s, _ := l.slotOf().take(uintptr(unsafe.Pointer(l)), nil)
 	if s == nil {
 		return false
 	}
-	s.called = true
+	s.called = called
 	s.wake()
 	return true
 }
 
-// awake leaves those who sleep to the next unlock. Its caller holds l and has slept
-// as s.
+// awake is the end of the wait of s, whose goroutine has taken l: those who still
+// sleep are left to its unlock.
 //
 //go:norace
 func (l *Lock) awake(s *sleeper) {
@@ -145,7 +146,7 @@ func (l *Lock) awake(s *sleeper) {
 		slot.push(s.dissolve())
 	}
 	if s.called && !mutant("hq: a called sleeper is never done") {
-		l.word.And(^uint32(waking)) // T19, before the stack is looked at: see I5
+		l.word.And(^uint32(waking)) // T19
 	}
 	if slot.top.Load() == nil || mutant("hq: a row is put back in secret") {
 		return
