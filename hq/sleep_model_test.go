@@ -47,6 +47,7 @@ func TestMutants_ImpatienceAndSleep(t *testing.T) {
 		{"hq: a row is put back in secret", row},
 		{"hq: who leaves by itself forgets the others", threeInRow},
 		{"hq: a called sleeper is never done", row},
+		{"hq: a called sleeper that is late is never done", longRow},
 		{"hq: nobody looks who has relied on waking", threeInRow},
 		{"hq: one row takes the place of another", longRow},
 	} {

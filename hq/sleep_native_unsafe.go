@@ -57,7 +57,7 @@ func (l *Lock) sleep(was *sleeper) *sleeper {
 	s.parker.Prepare()
 	slot := l.slotOf()
 	slot.push(s)
-	if was != nil && was.called {
+	if was != nil && was.called && !mutant("hq: a called sleeper that is late is never done") {
 		l.word.And(^uint32(waking)) // T19: what comes next is the look at the stack
 	}
 	for {
