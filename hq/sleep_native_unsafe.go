@@ -15,9 +15,11 @@ import (
 // An unlock takes the whole stack. A sleeper of another lock is woken, looks at its
 // own word and sleeps again. Of those of this lock the one that has waited longest
 // is called: it is woken, and the others stay asleep in a row behind it. Until it
-// has the lock or sleeps again nobody else is called, also of those who go to sleep
-// meanwhile: all at once they would tear at the word, and most would be late again.
-// When it has the lock it puts the row back, so that its unlock calls the next.
+// has the lock or sleeps again the word says waking and no unlock calls another,
+// nor any of those who go to sleep meanwhile: all at once they would tear at the
+// word, and most would be late again. When it has the lock it puts the row back, so
+// that its unlock calls the next; when its budget is spent first the row goes to
+// sleep again with it.
 
 // A sleeper is one sleeping goroutine. It lives on the heap, since the stack of
 // a parked goroutine may move.
