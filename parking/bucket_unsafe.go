@@ -32,8 +32,18 @@ func newBuckets(n int) []bucket {
 func (b *bucket) line() unsafe.Pointer { return unsafe.Pointer(b) }
 
 // AddrOf returns the address of a word as a number, for a Key. The caller keeps
-// the word alive while it is parked on.
-func AddrOf[T any](word *T) uintptr { return uintptr(unsafe.Pointer(word)) }
+// the word alive while it is parked on. The word is on the heap: on a stack, which
+// moves, it would get another address, and the old one might get another word.
+func AddrOf[T any](word *T) uintptr {
+	p := unsafe.Pointer(word)
+	if p == nil {
+		escaped = p // never, but the compiler does not know
+	}
+	return uintptr(p)
+}
+
+// escaped makes what is assigned to it escape.
+var escaped unsafe.Pointer
 
 // edgeAddr stands for w in what the race detector is told.
 //
