@@ -364,7 +364,10 @@ func (m *Mutex) contend(c *contender, l *limit) bool {
 // another trip of the cache line.
 func (m *Mutex) linger(c *contender) bool {
 	pauseFor(c.pause)
-	return m.state.CompareAndSwap(0, c.pay(mutexLocked)) // T2
+	begin := cputicks()
+	taken := m.state.CompareAndSwap(0, c.pay(mutexLocked)) // T2
+	noteTry(m, begin)
+	return taken
 }
 
 // setTag makes m contended. The goroutine that does so, the setter, must fence

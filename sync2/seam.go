@@ -29,7 +29,7 @@ func now() time.Time { return time.Now() }
 // pauseFor waits for d ns, or less if there is no clock of ns, or one that stands
 // still: the portable one does in a bubble of testing/synctest.
 func pauseFor(d int64) {
-	const hints, atLeast = 8, 20 // between two looks at the clock; ns that this takes
+	const hints, atLeast = 2, 10 // between two looks at the clock; ns that this takes
 	end := asm.Ticks() + uint64(d)*asm.TicksPerMicrosecond()/1000
 	for looks := d / atLeast; looks > 0 && int64(end-asm.Ticks()) > 0; looks-- {
 		asm.Pause(hints)

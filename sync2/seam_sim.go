@@ -45,7 +45,8 @@ func (s *spin) patient(*Mutex) bool {
 	return sim.Choose(2) == 1
 }
 
-func noteTaken(*Mutex) {}
+func noteTaken(*Mutex)      {}
+func noteTry(*Mutex, int64) {}
 
 // Whether a run has few processors: readers of an RWMutex come and go in the word
 // then, whatever it says, and the waiters of a Broadcast wake in turn.

@@ -24,8 +24,8 @@ type Tunables struct {
 
 	// Spin is how long a goroutine waits at a locked mutex, with a few tries in that
 	// time, before it parks: 0 to 1s, by default 6us. It waits up to twice as long
-	// if the sections are short, less if others wait for its P, and not at all if
-	// there is only one P.
+	// if the sections are short, half of that if others wait for its P as well, and
+	// otherwise not at all if they do, or if there is only one P.
 	Spin time.Duration
 
 	// Batch is how many requests have to wait for the goroutine that leaves
