@@ -84,14 +84,16 @@ func contextEnds(t *testing.T, method, first string, end func()) {
 	var words [2]uint32
 	woken, late := strings.Contains(first, "woken"), strings.Contains(first, "late")
 	limit := parking.Limit{Deadline: time.Now().Add(time.Hour)}
+	asked := false
 	limit.Context = rogue{context.Background(), method, func() {
+		asked = true
 		if woken {
 			if n, _ := tab.Wake(parking.WordOf(&words[0]), 1, parking.AllBits, parking.Private); n != 1 {
 				t.Error("not queued while the context was asked")
 			}
 		}
 		if late {
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(time.Until(limit.Deadline) + time.Millisecond)
 		}
 		end()
 	}}
@@ -102,10 +104,7 @@ func contextEnds(t *testing.T, method, first string, end func()) {
 			tab.WaitV(entries, limit)
 		},
 	}
-	for name, wait := range waits {
-		if late {
-			limit.Deadline = time.Now().Add(time.Millisecond)
-		}
+	returns := func(wait func()) bool {
 		done := make(chan bool)
 		go func() {
 			returned := false
@@ -113,8 +112,20 @@ func contextEnds(t *testing.T, method, first string, end func()) {
 			wait()
 			returned = true
 		}()
-		if <-done {
-			t.Errorf("%s returned", name)
+		return <-done
+	}
+	for name, wait := range waits {
+		asked = false
+		for ahead := time.Millisecond; returns(func() {
+			if late {
+				limit.Deadline = time.Now().Add(ahead)
+			}
+			wait()
+		}); ahead *= 2 {
+			if !late || asked || ahead > time.Minute { // else the deadline had passed before the wait began
+				t.Errorf("%s returned", name)
+				break
+			}
 		}
 		audit(t, &tab, 0)
 	}
