@@ -37,12 +37,12 @@ func (b *bucket) line() unsafe.Pointer { return unsafe.Pointer(b) }
 func AddrOf[T any](word *T) uintptr {
 	p := unsafe.Pointer(word)
 	if p == nil {
-		escaped = p // never, but the compiler does not know
+		escaped, p = p, escaped // never for a word, but the compiler does not know
 	}
 	return uintptr(p)
 }
 
-// escaped makes what is assigned to it escape.
+// escaped makes what is assigned to it escape. It stays nil.
 var escaped unsafe.Pointer
 
 // edgeAddr stands for w in what the race detector is told.
