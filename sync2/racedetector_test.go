@@ -168,6 +168,14 @@ var edgeCases = []edgeCase{
 		m := s.newRWMutex()
 		inTurn(func() { m.RLock(); *word++; m.RUnlock() }, func() { m.TryLock(); *word++; m.Unlock() })
 	}},
+	{"FailedRWTryLockOrdersNoWriter", func(s subject, word *int) {
+		m := s.newRWMutex()
+		inTurn(func() { m.RLock() }, func() { *word++; m.TryLock() }, func() { m.RUnlock(); m.Lock(); *word++; m.Unlock() })
+	}},
+	{"RWUnlockThenFailedRWTryLock", func(s subject, word *int) {
+		m := s.newRWMutex()
+		inTurn(func() { m.Lock(); *word++; m.Unlock(); m.RLock() }, func() { m.TryLock(); *word++ })
+	}},
 	{"RWUnlockThenRLock", func(s subject, word *int) {
 		m := s.newRWMutex()
 		inTurn(func() { m.Lock(); *word++; m.Unlock() }, func() { m.RLock(); *word++; m.RUnlock() })
@@ -269,6 +277,10 @@ var ownEdgeCases = []struct {
 		asleep, done := parkedIn(&start, func() { mustLock(lock); *word++; m.Unlock() })
 		inTurn(func() { m.Lock(); *word++; asleep(); m.Unlock() })
 		<-done
+	}},
+	{"RWTryLockForThatGaveUpOrdersNoWriter", true, func(word *int) {
+		var m sync2.RWMutex
+		inTurn(func() { m.RLock() }, func() { *word++; m.TryLockFor(time.Microsecond) }, func() { m.RUnlock(); m.Lock(); *word++; m.Unlock() })
 	}},
 	{"RWUnlockThenRLockContext", false, func(word *int) {
 		var m sync2.RWMutex

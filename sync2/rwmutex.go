@@ -377,7 +377,7 @@ func (rw *RWMutex) lockWithin(l *limit) bool {
 // that are counted by P have to be looked for; w is unlocked unless it succeeds.
 func (rw *RWMutex) tryCounted() bool {
 	if rw.state.Load()&rwCounted == 0 {
-		rw.w.Unlock()
+		rw.unlockW()
 		return false
 	}
 	if p := rw.pending(rw.state.Add(rwWriter)); !p.vacant() { // T5
@@ -511,8 +511,16 @@ func (rw *RWMutex) admitReaders() (delay int64) {
 			return 0
 		}).Delay
 	}
-	rw.w.Unlock()
+	rw.unlockW()
 	return delay
+}
+
+// unlockW unlocks w, of which the race detector sees nothing, as with package sync:
+// the edges are those of rw, and who has given up or failed draws none.
+func (rw *RWMutex) unlockW() {
+	race.Disable()
+	rw.w.Unlock()
+	race.Enable()
 }
 
 // RLocker returns a Locker whose Lock and Unlock call rw.RLock and rw.RUnlock.
