@@ -251,6 +251,9 @@ func (t *Table) Wake(w Word, n int, mask uint32, flags Flags) (woken int, err er
 // wait there already and in their order. It returns the two numbers. On one word
 // nothing moves, and moved says how many would have. Errors are as in Wake. With
 // NUMA the nodes of both words are chosen before anything else is done.
+//
+// The wait keeps from's word alive, not to's: as long as somebody may wait there
+// the caller must.
 func (t *Table) Requeue(from, to Word, wake, move int, flags Flags) (woken, moved int, err error) {
 	return t.requeueIf(nil, 0, from, to, wake, move, flags)
 }

@@ -72,10 +72,10 @@ func isOvertaken(since int64) bool { return since != 0 && rt.Nanotime()-since > 
 // long, as with very many goroutines, handing over at every unlock would make each
 // section cost a switch: hence the slices.
 func mayHandOver(m *Mutex) bool {
-	last, now := &turns[slotOf(m)], uint64(rt.Nanotime())
-	if now-last.Load() < uint64(sliceLength()) {
+	last, now := &turns[slotOf(m)], rt.Nanotime()
+	if now-int64(last.Load()) < sliceLength() { // last may be of another waker, and later than now
 		return false
 	}
-	last.Store(now)
+	last.Store(uint64(now))
 	return true
 }
