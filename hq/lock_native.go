@@ -241,27 +241,23 @@ func (l *Lock) lockSlow() {
 	race.Disable() // queue nodes and sleepers are shared by unrelated locks
 	begin := nanotime()
 	var s *sleeper // what the caller was in its last sleep
-	for !l.try(begin, s) {
+	taken := l.spin(begin, true)
+	for !taken {
 		unpin()
 		s = l.sleep(s)
 		Locate()
 		pin()
+		// Not in a function of its own: a frame may be what doubles the stack.
+		if s.called {
+			taken = l.spinBeside(0, 1)
+		} else {
+			taken = l.spin(begin, false)
+		}
 	}
 	if s != nil {
 		l.awake(s)
 	}
 	race.Enable()
-}
-
-// try tries to take l within a budget. s is what the caller was in its last sleep,
-// nil if it has not slept.
-//
-//go:norace
-func (l *Lock) try(begin int64, s *sleeper) bool {
-	if s != nil && s.called {
-		return l.spinBeside(0, 1)
-	}
-	return l.spin(begin, s == nil)
 }
 
 // spin tries to take l within a budget. A caller that has slept already is no

@@ -39,7 +39,7 @@ func TestPark_StackFitsIntoTheFirst(t *testing.T) {
 	for _, procs := range []int{1, 2, 8} {
 		before := runtime.GOMAXPROCS(procs)
 		grown := goroutines
-		for round := 0; round < 5 && grown > goroutines/20; round++ { // who waits for the bucket may need more
+		for round := 0; round < 5 && grown > goroutines/20; round++ { // who waits for a bucket may need more
 			grown = grownStacks(t, goroutines)
 		}
 		runtime.GOMAXPROCS(before)
@@ -54,16 +54,21 @@ func TestPark_StackFitsIntoTheFirst(t *testing.T) {
 func grownStacks(t *testing.T, goroutines int) (grown int) {
 	const frames = 4
 	var tab parking.Table
-	key := keys(t, 1)[0]
+	if err := tab.SetSlots(1024, 0); err != nil {
+		t.Fatal(err)
+	}
+	ks := keys(t, goroutines/4) // few wait for the lock of a bucket, which takes more
 	results := make(chan bool, goroutines)
-	for range goroutines {
+	for i := range goroutines {
 		go func() {
 			opts := parking.Options{}
-			results <- deep(frames, func() { tab.Park(key, nil, nil, nil, &opts) })
+			results <- deep(frames, func() { tab.Park(ks[i%len(ks)], nil, nil, nil, &opts) })
 		}()
 	}
 	eventually(t, "all are parked", func() bool { return tab.Stats().Parked == goroutines })
-	tab.UnparkAll(key, nil)
+	for _, k := range ks {
+		tab.UnparkAll(k, nil)
+	}
 	for range goroutines {
 		if <-results {
 			grown++
